@@ -38,7 +38,9 @@ package struct Plot: Sendable {
   static let bottom = 24.0
   static let top = 18.0
   private static let captionHeight = 24.0
-  private static let colors = ["#1f6feb", "#d1572a", "#3a8f4d", "#8250df"]
+  private static let colors = [
+    "#1f6feb", "#d1572a", "#3a8f4d", "#8250df", "#0a8a8a", "#c2185b", "#8a6d00", "#57606a",
+  ]
   /// More points than pixels show nothing more.
   private static let maxPoints = 1440
 

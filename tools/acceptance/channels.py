@@ -100,6 +100,8 @@ def channel_three_heard(lab):
         "audience",
         "--save",
         lab.path("carol.wav"),
+        "--report",
+        lab.path("carol.html"),
         "--duration",
         "5",
         identity="carol",
@@ -117,6 +119,12 @@ def channel_three_heard(lab):
     equal(len(named(carol, "userJoined")), 2, "hosts that carol saw")
     equal([line["reason"] for line in named(alice, "userOffline")], ["left"], "how bob went")
     equal(summary(carol)["membersHeard"], 2, "members that carol heard")
+    heard = [one["heardMs"] > 2000 and one["mos"] > 4 for one in summary(carol)["members"]]
+    equal(heard, [True, True], f"rows of carol's summary {summary(carol)}")
+    with open(lab.path("carol.html")) as file:
+        page = file.read()
+    equal(page.count("<td>host</td>"), 2, "rows of carol's page")
+    equal(page.count("<svg"), 4, "drawings of carol's page")
     return f"first sound after {first_sound(carol)} ms"
 
 

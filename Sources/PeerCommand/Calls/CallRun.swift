@@ -264,7 +264,9 @@ package final class CallRun {
   /// The page of `--report`; `nil` before the end.
   package var page: String? {
     report.map {
-      ReportPage.html($0, samples, prediction: prediction, marks: marks.places, origin: .here)
+      ReportPage.html(
+        $0, samples, prediction: prediction, marks: marks.places,
+        members: company.room?.book.rows ?? [], origin: .here)
     }
   }
 

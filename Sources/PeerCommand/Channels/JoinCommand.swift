@@ -176,7 +176,7 @@ package struct JoinCommand: Sendable {
     sound.finish()
     session.remember(sound.fault)
     run.writeSummary()
-    return await session.finish(page: nil, run.code)
+    return await session.finish(page: run.page, run.code)
   }
 
   private func joinAll(

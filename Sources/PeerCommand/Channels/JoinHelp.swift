@@ -45,7 +45,8 @@ enum JoinHelp {
 
     Keys: m mutes, q leaves, r changes the own role, x removes a member and b bans one for an hour
     (both need the word manage on the own token), ? shows them. A terminal shows who is there, who
-    speaks, and host to host how the line to each one is. SIGINT, SIGTERM and SIGHUP leave as well,
+    speaks, and host to host how the line to each one is; at the end a row a member, as the page of
+    --report has it. SIGINT, SIGTERM and SIGHUP leave as well,
     SIGUSR2 changes the role.
 
     example: earshot join tea --rendezvous 192.0.2.1:7400 --play speech.wav --save heard.wav

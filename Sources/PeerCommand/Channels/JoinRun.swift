@@ -14,6 +14,8 @@ package final class JoinRun {
   /// The channel of the command line, then those of `--also`.
   private let stays: [RoomStay]
   private var deadlines = Deadlines<Timer>()
+  /// For the page of `--report`.
+  private var trace = RoomTrace()
   /// The next key says who is to be removed.
   private var choice: RemovalChoice?
 
@@ -24,6 +26,8 @@ package final class JoinRun {
     case stays
     /// The live lines are drawn anew.
     case view
+    /// What the page of `--report` draws is looked at.
+    case trace
     /// Leaving takes no longer.
     case leaving
   }
@@ -33,6 +37,7 @@ package final class JoinRun {
     self.stays = stays
     self.session = session
     if session.console.hasRegion { deadlines.set(.view, at: SystemClock.now) }
+    if session.writesReport { deadlines.set(.trace, at: SystemClock.now) }
   }
 
   package var code: ExitCode { stays[0].code }
@@ -65,6 +70,14 @@ package final class JoinRun {
   package func writeSummary() {
     for stay in stays.dropFirst() { stay.writeSummary(as: "channelSummary") }
     stays[0].writeSummary(as: "summary")
+    session.console.clear()
+    for end in stays.compactMap(\.end) { session.console.say(end.text) }
+  }
+
+  /// The page of `--report`; `nil` where no channel was joined.
+  package var page: String? {
+    let ends = stays.compactMap(\.end)
+    return ends.isEmpty ? nil : RoomPage.html(ends, plots: trace.plots, origin: .here)
   }
 
   // MARK: - Parts
@@ -146,6 +159,11 @@ package final class JoinRun {
       case .view:
         if stays[0].joined != nil { refresh() }
         deadlines.set(.view, at: SystemClock.now + .milliseconds(250))
+      case .trace:
+        let now = SystemClock.now
+        let view = stays[0].view(now: now)
+        if stays[0].joined != nil { trace.append(view.people, seconds: Double(view.seconds)) }
+        deadlines.set(.trace, at: now + .seconds(1))
       case .leaving: isOver = true
       }
     }

@@ -11,9 +11,9 @@ struct RoomRoll {
     /// The latest of the call with it.
     var numbers: CallStatistics?
     /// Of calls with it that are over.
-    fileprivate var past = (packets: 0, lost: 0)
-    fileprivate var hasPast = false
-    fileprivate var mos: Double?
+    private var past = (packets: 0, lost: 0)
+    private var hasPast = false
+    private var pastMOS: Double?
 
     /// Audio packets that were received or lost; `nil` without a call with it.
     var packets: Int? {
@@ -25,9 +25,12 @@ struct RoomRoll {
     /// Of them lost.
     var lost: Int? { packets.map { _ in past.lost + (numbers?.received.packetsLost ?? 0) } }
 
+    /// Of the latest call with it, 1...5.
+    var mos: Double? { numbers?.received.mos ?? pastMOS }
+
     fileprivate mutating func close() {
       guard let packets, let lost else { return }
-      mos = numbers?.received.mos ?? mos
+      pastMOS = mos
       (past, hasPast, numbers) = ((packets, lost), true, nil)
     }
   }
@@ -84,7 +87,7 @@ struct RoomRoll {
       object.add("heardMs", Int(total.milliseconds))
       object.add("packets", entry.packets)
       object.add("lost", entry.lost)
-      object.add("mos", entry.numbers?.received.mos ?? entry.mos)
+      object.add("mos", entry.mos)
       return object.value
     }
   }

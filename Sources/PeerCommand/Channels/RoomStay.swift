@@ -7,10 +7,10 @@ internal import Reactor
 final class RoomStay {
   let channel: Channel
   private let command: JoinCommand
-  private let session: OnlineSession
-  private let sound: RoomSound
+  let session: OnlineSession
+  let sound: RoomSound
   private var links: RoomLinks
-  private var way: RoomWay
+  private(set) var way: RoomWay
   private(set) var role: ChannelRole
   private(set) var uid: UInt32 = 0
   private(set) var joined: Instant?
@@ -24,7 +24,7 @@ final class RoomStay {
   private var hasHadRelay = false
   private var relayLosses = 0
   private var relayCounts = RelayedCounts()
-  private var roll = RoomRoll()
+  private(set) var roll = RoomRoll()
   private(set) var isMuted = false
 
   /// What went by relays, over all seats.

@@ -5,14 +5,16 @@ internal import Plotting
 package enum ReportPage {
   package static func html(
     _ report: CallReport, _ samples: [CallStatistics], prediction: String? = nil,
-    marks: [(name: String, at: Double)] = [], origin: PageOrigin? = nil
+    marks: [(name: String, at: Double)] = [], members: [(title: String, text: String)] = [],
+    origin: PageOrigin? = nil
   ) -> String {
-    let rows = EndTable.rows(report, savedTo: nil, prediction: prediction).map { title, text in
+    let all = EndTable.rows(report, savedTo: nil, prediction: prediction) + members
+    let rows = all.map { title, text in
       "<tr><th>\(Markup.escaped(title))</th><td>\(Markup.escaped(text))</td></tr>\n"
     }
-    var all = SoundPlots.plots(samples.map(SoundPlots.Sample.init)) + LinePlots.plots(samples)
-    for index in all.indices { all[index].marks = marks }
-    let drawings = all.map(\.svg).joined()
+    var plots = SoundPlots.plots(samples.map(SoundPlots.Sample.init)) + LinePlots.plots(samples)
+    for index in plots.indices { plots[index].marks = marks }
+    let drawings = plots.map(\.svg).joined()
     let body =
       "<table>\n\(rows.joined())\(steps(report.timeline))</table>\n"
       + (drawings.isEmpty ? "<p>Nothing was measured: no media flowed.</p>\n" : drawings)

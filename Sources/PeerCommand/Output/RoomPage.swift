@@ -1,0 +1,132 @@
+package import Earshot
+package import Plotting
+internal import Primitives
+
+/// What a stay in a channel has to say at its end, one row a member.
+package struct RoomEnd: Sendable {
+  /// Somebody who was there.
+  package struct Member: Sendable {
+    package var uid: UInt32
+    /// As it is pinned; `nil` for whom one has no name.
+    package var name: String?
+    package var id: PeerID
+    package var role: ChannelRole
+    package var isThere: Bool
+    /// How long it was heard, in ms.
+    package var heardMs: Int
+    /// Audio packets that came or were lost, and of these the lost; `nil` by a relay.
+    package var packets: Int?
+    package var lost: Int?
+    /// 1...5, of the last call with it.
+    package var mos: Double?
+    /// In ms, of the call with it if that goes on.
+    package var roundTrip: Double?
+
+    package init(uid: UInt32, id: PeerID, role: ChannelRole) {
+      (self.uid, self.id, self.role) = (uid, id, role)
+      (isThere, heardMs) = (true, 0)
+    }
+  }
+
+  /// The name of the channel, without its key.
+  package var channel: String
+  /// Why it ended, in a word.
+  package var ending: String
+  package var seconds: Int
+  package var uid: UInt32
+  package var isRelayed: Bool
+  package var members: [Member] = []
+  /// How many more there were.
+  package var leftOut = 0
+
+  package init(channel: String, ending: String, seconds: Int, uid: UInt32, isRelayed: Bool) {
+    self.channel = channel
+    self.ending = ending
+    self.seconds = seconds
+    self.uid = uid
+    self.isRelayed = isRelayed
+  }
+
+  /// The table on the terminal: hosts first, and no more of them than fit on a screen.
+  package var text: String {
+    var rows = [
+      (title: "channel", text: "\(channel): \(ending)"),
+      (title: "lasted", text: "\(Timestamp.clock(seconds: seconds)), \(way), as \(uid)"),
+    ]
+    let ranked = members.filter { $0.role == .host } + members.filter { $0.role != .host }
+    rows += ranked.prefix(Self.mostRows).map { ($0.title, $0.text) }
+    let rest = members.count - min(members.count, Self.mostRows) + leftOut
+    if rest > 0 { rows.append(("", "and \(rest) more")) }
+    if members.isEmpty { rows.append(("members", "nobody else was there")) }
+    return EndTable.text(rows.map { (Printable.only($0.title), Printable.only($0.text)) })
+  }
+
+  var way: String { isRelayed ? "by a relay" : "host to host" }
+
+  /// On the terminal.
+  package static let mostRows = 16
+}
+
+extension RoomEnd.Member {
+  fileprivate var title: String { name ?? "\(uid)" }
+
+  fileprivate var who: String { name == nil ? Wording.short(id) : "\(uid)" }
+
+  fileprivate var text: String {
+    var parts = [who]
+    if role == .audience { parts.append("listened") }
+    if heardMs > 0 { parts.append("heard \(Wording.decimal(Double(heardMs) / 1000)) s") }
+    if heardMs == 0, role == .host { parts.append("nothing was heard") }
+    if let mos { parts.append("MOS \(Wording.decimal(mos)) of 5") }
+    if let loss { parts.append("lost \(loss)") }
+    if !isThere { parts.append("had left") }
+    return parts.joined(separator: ", ")
+  }
+
+  fileprivate var loss: String? {
+    guard let packets, let lost, packets > 0 else { return nil }
+    return "\(lost) of \(packets) packets (\(Wording.percent(Double(lost) / Double(packets))))"
+  }
+
+  fileprivate var cells: [String] {
+    [
+      "\(uid)", name ?? "", "\(id)", role.rawValue,
+      "\(Wording.decimal(Double(heardMs) / 1000)) s", mos.map(Wording.decimal) ?? "–",
+      loss ?? "–", roundTrip.map(Wording.milliseconds) ?? "–", isThere ? "yes" : "no",
+    ]
+  }
+}
+
+/// The page of `join --report`: a table a channel with a row a member, and how each was heard over
+/// time.
+package enum RoomPage {
+  package static func html(
+    _ ends: [RoomEnd], plots: [Plot] = [], origin: PageOrigin? = nil
+  ) -> String {
+    let name = ends.first?.channel ?? ""
+    let drawings = plots.map(\.svg).joined()
+    let body =
+      ends.map(markup).joined()
+      + (drawings.isEmpty ? "<p>Nobody was heard long enough to draw it.</p>\n" : drawings)
+    return Page.html(
+      title: "Earshot: channel \(name)", heading: "Channel \(name)", origin: origin, body)
+  }
+
+  private static func markup(_ end: RoomEnd) -> String {
+    let lasted = Timestamp.clock(seconds: end.seconds)
+    let facts = [
+      ("ended", end.ending), ("lasted", "\(lasted), \(end.way)"), ("own uid", "\(end.uid)"),
+    ].map { "<tr><th>\($0)</th><td>\(Markup.escaped($1))</td></tr>\n" }
+    let heads = headings.map { "<th>\($0)</th>" }.joined()
+    let rows = end.members.map { member in
+      "<tr>\(member.cells.map { "<td>\(Markup.escaped($0))</td>" }.joined())</tr>\n"
+    }
+    let rest = end.leftOut > 0 ? "<p>and \(end.leftOut) more</p>\n" : ""
+    return "<h2>\(Markup.escaped(end.channel))</h2>\n<table>\n\(facts.joined())</table>\n"
+      + "<table>\n<tr>\(heads)</tr>\n\(rows.joined())</table>\n\(rest)"
+  }
+
+  private static let headings = [
+    "uid", "name", "ID", "role", "heard", "MOS", "lost", "round trip", "there at the end",
+  ]
+}
