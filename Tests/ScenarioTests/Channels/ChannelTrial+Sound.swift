@@ -111,10 +111,18 @@ extension ChannelTrial {
 
   // MARK: - What must hold
 
-  private func fail(_ words: String) { failures.append("seed \(seed): \(words)") }
+  func fail(_ words: String) { failures.append("seed \(seed): \(words)") }
 
   private var present: [TrialEnd] {
     ends.filter { !$0.lingers && $0.client.state(of: channel.id) == .joined }
+  }
+
+  var isAgreed: Bool {
+    let truth = directory.members(of: channel.id)
+    return truth.count == present.count
+      && present.allSatisfy {
+        $0.client.members(of: channel.id) == truth && $0.machine != nil && $0.seatedAt != nil
+      }
   }
 
   func expectAgreement() {

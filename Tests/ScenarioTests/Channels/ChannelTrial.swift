@@ -61,6 +61,8 @@ final class ChannelTrial {
   var order = 0
   var said: [Said] = []
   var loss = 0.0
+  /// From the last change of who is there until all knew of it, and had a seat.
+  var settling = Duration.zero
   let relayAddress = SocketAddress(v4: 192, 0, 2, 1, port: 7500)
 
   init(seed: UInt64) throws {
@@ -101,12 +103,31 @@ final class ChannelTrial {
     }
     // Whoever was cut off is back, and then it is quiet.
     for end in ends where !end.lingers { connect(end) }
-    run(.seconds(25))
+    runQuietly(.seconds(25))
     expectAgreement()
     let first = said.count
     run(.seconds(2))
     expectVoices(since: first)
   }
+
+  /// Nothing happens any more; but whoever was dropped, and whoever comes back, changes who is there
+  /// for 20 s still. After the last change there is quiet.
+  private func runQuietly(_ duration: Duration) {
+    let end = now + duration
+    var quietSince = now
+    var truth = directory.members(of: channel.id)
+    var agreedSince = now
+    while now < end {
+      run(.milliseconds(100))
+      let newest = directory.members(of: channel.id)
+      if newest != truth { (truth, quietSince) = (newest, now) }
+      if !isAgreed { agreedSince = now }
+    }
+    settling = max(.zero, agreedSince - quietSince)
+    if settling > Self.quiet { fail("rosters and seats agree \(settling) after the last change") }
+  }
+
+  private static let quiet = Duration.seconds(2)
 
   func act() throws {
     let end = ends[Int(random.next() % UInt64(ends.count))]
