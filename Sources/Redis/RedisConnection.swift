@@ -10,12 +10,27 @@ package struct RedisConnection: ~Copyable {
   private let context: UnsafeMutablePointer<redisContext>
   /// The names under which the server has the scripts.
   private var digests: [SharedScript: [UInt8]] = [:]
+  /// The server of a service that it leads to.
+  package private(set) var primary: RedisAddress?
 
-  /// Connects, says who we are, and chooses the database.
+  /// Connects, says who we are, and chooses the database; of a service to its primary.
   ///
   /// - Parameter patience: The longest that anything waits, in milliseconds.
   package static func connect(
     _ address: RedisAddress, password: [UInt8]?, patience: Int32 = 2000
+  ) throws(RedisError) -> RedisConnection {
+    guard case .service = address.place else {
+      return try connectDirectly(address, password: password, patience)
+    }
+    let primary = try self.primary(of: address)
+    var connection = try connectDirectly(primary, password: password, patience)
+    try connection.expectPrimary(primary)
+    connection.primary = primary
+    return connection
+  }
+
+  private static func connectDirectly(
+    _ address: RedisAddress, password: [UInt8]?, _ patience: Int32
   ) throws(RedisError) -> RedisConnection {
     var connection = unsafe RedisConnection(try open(address, patience))
     if let password {
@@ -40,6 +55,7 @@ package struct RedisConnection: ~Copyable {
       case .host(let host, let port):
         unsafe earshot_redis_connect(host, Int32(port), patience)
       case .socket(let path): unsafe earshot_redis_connect_unix(path, patience)
+      case .service: throw RedisError("no server, but a service")
       }
     guard let opened = unsafe opened else { throw RedisError("no memory") }
     guard unsafe opened.pointee.err == 0 else {

@@ -59,6 +59,10 @@ final class RedisLink {
       service: service, mailbox: mailbox, channels: channels)
     let worker = try PromptWorker(named: "earshot-redis") { commands.run(now: $0) }
     threads = [worker, try PromptWorker(named: "earshot-nodes") { listener.run(now: $0) }]
+    if case .service = service.address.place {
+      let watch = RedisPrimaryThread(service: service, mailbox: mailbox)
+      threads.append(try PromptWorker(named: "earshot-primary") { watch.run(now: $0) })
+    }
     mailbox.attach(worker)
   }
 
@@ -110,6 +114,8 @@ final class RedisMailbox: Sendable {
     var news: [RedisLink.News] = []
     var messageCount = 0
     var worker: PromptWorker?
+    /// The server that is the primary of the service, as its Sentinels say.
+    var primary: RedisAddress?
   }
 
   let wake: LoopWake
@@ -121,6 +127,22 @@ final class RedisMailbox: Sendable {
   init(wake: LoopWake) { self.wake = wake }
 
   func attach(_ worker: PromptWorker) { content.withLock { $0.worker = worker } }
+
+  /// Whether another server is the primary than that of a connection.
+  func hasMoved(from primary: RedisAddress?) -> Bool {
+    guard let primary, let newest = content.withLock(\.primary) else { return false }
+    return newest != primary
+  }
+
+  /// Tells the thread with the commands, which may have none to notice it by.
+  func setPrimary(_ primary: RedisAddress) {
+    let worker = content.withLock { content -> PromptWorker? in
+      guard content.primary != primary else { return nil }
+      content.primary = primary
+      return content.worker
+    }
+    worker?.signal()
+  }
 
   func append(_ commands: [SharedCommand]) {
     let worker = content.withLock { content in
@@ -188,6 +210,7 @@ struct RedisCommandThread: Sendable {
     do throws(RedisError) {
       if try connection.open(service) { mailbox.noteConnection() }
       while true {
+        try connection.expectPrimary(in: mailbox)
         let commands = mailbox.takeCommands()
         guard !commands.isEmpty else { return nil }
         try run(commands)
@@ -253,6 +276,7 @@ struct RedisListenerThread: Sendable {
   }
 
   private func listen(now: Instant) throws(RedisError) {
+    try connection.expectPrimary(in: mailbox)
     let messages = try connection.use { connection throws(RedisError) in
       try connection.messages(within: Self.patience)
     }
@@ -274,6 +298,24 @@ struct RedisListenerThread: Sendable {
   private static let silence = Duration.seconds(5)
   private static let pace = Duration.seconds(1)
   private static let pause = Duration.milliseconds(250)
+}
+
+/// Asks the Sentinels each second who is the primary. A server that is none any more may go on
+/// answering where it is cut off from them.
+struct RedisPrimaryThread: Sendable {
+  let service: RedisService
+  let mailbox: RedisMailbox
+
+  func run(now: Instant) -> Instant? {
+    do throws(RedisError) {
+      mailbox.setPrimary(try RedisConnection.primary(of: service.address))
+    } catch {
+      // Without Sentinels the server that there is stays.
+    }
+    return SystemClock.now + Self.pace
+  }
+
+  private static let pace = Duration.seconds(1)
 }
 
 /// A thread's connection, while there is one.
@@ -311,4 +353,11 @@ final class RedisHolder: Sendable {
   }
 
   func close() { connection.withLock { $0 = nil } }
+
+  /// - Throws: When the service has another primary than the one that this leads to.
+  func expectPrimary(in mailbox: RedisMailbox) throws(RedisError) {
+    if mailbox.hasMoved(from: connection.withLock { $0?.primary }) {
+      throw RedisError("another server is the primary now")
+    }
+  }
 }

@@ -27,7 +27,8 @@ struct RedisOptions: Equatable {
     }
     guard let address = RedisAddress(url) else {
       throw UsageError(
-        "--redis wants an address like redis://127.0.0.1:6379 or unix:///run/redis/redis.sock.",
+        "--redis wants an address like redis://127.0.0.1:6379, unix:///run/redis/redis.sock or "
+          + "sentinel://HOST,HOST/NAME.",
         advice: "A password never stands there: give it with --redis-password-file.")
     }
     guard let secret else {

@@ -47,7 +47,8 @@ struct ServeOptions {
 
     Several nodes as one service:
       --redis URL          a Redis server that all nodes share:
-                           redis://[USER@]HOST[:PORT][/DB], or unix:///SOCKET
+                           redis://[USER@]HOST[:PORT][/DB], unix:///SOCKET, or
+                           sentinel://[USER@]HOST[:PORT][,HOST...]/NAME[/DB]
       --redis-password-file FILE
                            its password (default: $EARSHOT_REDIS_PASSWORD)
       --cluster-secret FILE

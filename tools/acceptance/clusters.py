@@ -132,12 +132,67 @@ def nodes_on_a_line(lab):
     return redis, line
 
 
-def nodes(lab, redis=None, second_socket=None):
+class Service:
+    """A primary, its replica, and a Sentinel that makes the replica the primary."""
+
+    SENTINEL = 26391
+
+    def __init__(self, lab):
+        if not shutil.which("redis-server"):
+            raise Skip("redis-server is not installed: tools/setup does it")
+        self.lab = lab
+        self.servers = {port: self.start(port, *words) for port, words in self.pair()}
+        self.wait(lambda: "link_status:up" in self.tell(6392, "info", "replication"), "a replica")
+        settings = lab.path("sentinel.conf")
+        with open(settings, "w") as file:
+            file.write(
+                f"port {self.SENTINEL}\ndir {lab.folder}\n"
+                "sentinel monitor earshot 127.0.0.1 6391 1\n"
+                "sentinel down-after-milliseconds earshot 500\n"
+                "sentinel failover-timeout earshot 3000\n"
+            )
+        lab.run("r", "redis-server", settings, "--sentinel")
+        self.wait(
+            lambda: "6392" in self.tell(self.SENTINEL, "sentinel", "replicas", "earshot"),
+            "a Sentinel that knows the replica",
+        )
+
+    @staticmethod
+    def pair():
+        return ((6391, ()), (6392, ("--replicaof", "127.0.0.1", "6391")))
+
+    def start(self, port, *words):
+        folder = self.lab.path(f"redis-{port}")
+        os.makedirs(folder, exist_ok=True)
+        fixed = f"--port {port} --appendonly yes --dir {folder} --repl-diskless-sync-delay 0"
+        return self.lab.run("r", "redis-server", *fixed.split(), *words)
+
+    def tell(self, port, *words):
+        command = ("redis-cli", "-p", str(port), *words)
+        return sh("ip", "netns", "exec", self.lab.ns("r"), *command, check=False).stdout
+
+    def primary(self):
+        words = ("sentinel", "get-master-addr-by-name", "earshot")
+        return int(self.tell(self.SENTINEL, *words).split()[-1])
+
+    def wait(self, is_there, what, seconds=20):
+        end = time.monotonic() + seconds
+        while not is_there():
+            assert time.monotonic() < end, f"  no {what} in {seconds} s"
+            time.sleep(0.1)
+
+
+def nodes(lab, redis=None, second_socket=None, url=None):
     """Redis, and two nodes."""
     redis = redis or Redis(lab)
     secret = lab.path("secret")
     with open(secret, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
         file.write("a-secret-of-two-nodes\n")
+    if url:
+        options = ("--redis", url, "--cluster-secret", secret)
+        first = lab.rendezvous(options=options)
+        second = lab.rendezvous(data="data-2", port=PORT + 1, options=options)
+        return redis, first, second
     options = ("--redis", f"unix://{redis.socket}", "--cluster-secret", secret)
     first = lab.rendezvous(options=options)
     options = ("--redis", f"unix://{second_socket or redis.socket}", *options[2:])
@@ -277,3 +332,42 @@ def a_node_that_is_killed_has_its_clients_back_when_it_is_started(lab):
     options = ("--redis", f"unix://{redis.socket}", "--cluster-secret", secret)
     lab.rendezvous(data="data-2", port=PORT + 1, options=options)
     return f"called {call_until_it_works(lab, 30):.1f} s after it was started"
+
+
+def nodes_on_a_service(lab):
+    """The first of the two Sentinels of the command line is not there."""
+    service = Service(lab)
+    url = f"sentinel://127.0.0.1:26390,127.0.0.1:{service.SENTINEL}/earshot"
+    return nodes(lab, service, url=url)
+
+
+@scenario
+def a_primary_that_dies_gives_way_to_its_replica(lab):
+    """Nodes go to the new primary; bob's name stays bob's, and both nodes find him."""
+    service, *_ = nodes_on_a_service(lab)
+    ready(lab, "--calls", "99", rendezvous=OTHER)
+    call_until_it_works(lab, 10)
+    began = time.monotonic()
+    service.servers[6391].process.send_signal(signal.SIGKILL)
+    service.wait(lambda: service.primary() == 6392, "other primary")
+    switched = time.monotonic()
+    lab.peer("a", "answer", "--accept", identity="carol", name="bob")
+    took = call_until_it_works(lab, 10)
+    time.sleep(6)
+    call_until_it_works(lab, 3)
+    return f"switched after {switched - began:.1f} s, called {took:.1f} s after that"
+
+
+@scenario
+def nodes_leave_a_primary_that_is_none_any_more(lab):
+    """It lives, and the Sentinel has chosen the other one by an operator's word."""
+    service, *_ = nodes_on_a_service(lab)
+    ready(lab, "--calls", "99", rendezvous=OTHER)
+    call_until_it_works(lab, 10)
+    assert "OK" in service.tell(service.SENTINEL, "sentinel", "failover", "earshot")
+    service.wait(lambda: service.primary() == 6392, "other primary")
+    took = call_until_it_works(lab, 10)
+    service.servers[6391].process.send_signal(signal.SIGKILL)
+    time.sleep(3)
+    call_until_it_works(lab, 3)
+    return f"called {took:.1f} s after it was switched"
