@@ -40,7 +40,7 @@ extension CallRecord {
   func volumeSource(_ id: CallID) -> VolumeTeller.Source? {
     audio.map { audio in
       VolumeTeller.Source(
-        call: id, sums: audio.sums, isMuted: options.startsMuted || options.source == nil,
+        party: .call(id), sums: audio.sums, isMuted: options.startsMuted || options.source == nil,
         isRemoteMuted: streams.isRemoteAudioMuted)
     }
   }

@@ -31,7 +31,7 @@ extension Endpoint {
     if !sources.isEmpty {
       let told = volumes.report(sources, now: now)
       for report in told.reports { publish(.volumes(report)) }
-      if let speaker = told.speaker { publish(.activeSpeakerChanged(speaker)) }
+      if let speaker = told.speaker?.call { publish(.activeSpeakerChanged(speaker)) }
     }
     loop.setDeadline(volumeTimer, now + indication.interval)
   }

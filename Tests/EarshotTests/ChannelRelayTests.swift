@@ -91,6 +91,25 @@ import Wire
     }
   }
 
+  /// Goal: who listens by a relay is told how loud each host is, as in calls.
+  private func expectVolumes(
+    _ relay: ChannelRelay, _ steps: AsyncStream<ChannelRelayStep>
+  ) async throws {
+    await #expect(throws: EarshotError.self) {
+      try await relay.setVolumeIndication(VolumeIndication(smoothing: 11))
+    }
+    try await relay.setVolumeIndication(VolumeIndication(interval: .milliseconds(50)))
+    var reports: [VolumeReport] = []
+    for await step in steps {
+      if case .volumes(let report) = step { reports.append(report) }
+      if reports.last.map({ $0.totalVolume > 0 }) ?? false { break }
+    }
+    let last = try #require(reports.last)
+    // An audience has no sound of its own.
+    #expect(reports.allSatisfy { !$0.isLocal } && last.speakers.count == 1)
+    #expect(last.speakers[0].uid != nil && last.speakers[0].call == nil)
+  }
+
   @Test(.timeLimit(.minutes(1)))
   func `a tone goes by the relay, and is heard`() async throws {
     let folder = FileManager.default.temporaryDirectory.appending(
@@ -126,7 +145,9 @@ import Wire
     #expect(counts.opened >= 10 && counts.unopened == early)
     #expect(await relays[1].standing.verified == 1)
     #expect(await relays[0].standing.fingerprint == relays[1].standing.fingerprint)
+    try await expectVolumes(relays[1], steps)
     for relay in relays { await relay.stop() }
+    await #expect(throws: EarshotError.self) { try await relays[1].setVolumeIndication(nil) }
     for endpoint in endpoints { await endpoint.close() }
     for follower in followers { follower.cancel() }
     town.stop()

@@ -15,12 +15,12 @@ import Testing
 
   private mutating func report(
     local: Double?, _ remotes: [Double?], smoothing: Int = 0
-  ) -> (reports: [VolumeReport], speaker: CallID?) {
+  ) -> (reports: [VolumeReport], speaker: VolumeParty?) {
     now = now + .milliseconds(200)
     var readings: [VolumeMeter.Reading] = []
     for (index, level) in remotes.enumerated() {
       var reading = VolumeMeter.Reading(
-        call: Self.call(UInt8(index + 1)), local: local, remote: level ?? 0)
+        party: .call(Self.call(UInt8(index + 1))), local: local, remote: level ?? 0)
       reading.isRemoteMuted = level == nil
       readings.append(reading)
     }
@@ -59,7 +59,7 @@ import Testing
 
   @Test mutating func `who speaks most is told when it changes, and never of one alone`() {
     for _ in 0..<50 { #expect(report(local: nil, [0.3]).speaker == nil) }
-    var speakers: [CallID] = []
+    var speakers: [VolumeParty] = []
     for _ in 0..<20 {
       if let one = report(local: nil, [0.3, 0.1]).speaker { speakers.append(one) }
     }
@@ -67,7 +67,26 @@ import Testing
       if let one = report(local: nil, [0.1, 0.3]).speaker { speakers.append(one) }
     }
     for _ in 0..<20 { if let one = report(local: nil, [0, 0]).speaker { speakers.append(one) } }
-    #expect(speakers == [Self.call(1), Self.call(2)])
+    #expect(speakers == [.call(Self.call(1)), .call(Self.call(2))])
+  }
+
+  @Test mutating func `hosts by a relay are told by their uids, beside the own sound`() throws {
+    var speakers: [VolumeParty] = []
+    var reports: [VolumeReport] = []
+    for index in 0..<20 {
+      now = now + .milliseconds(200)
+      let readings = [7, 9].map { uid in
+        VolumeMeter.Reading(party: .member(uid), local: nil, remote: uid == 9 ? 0.3 : 0.1)
+      }
+      let own = index < 19 ? VolumeMeter.OwnReading(level: 0.2, pitch: 110) : nil
+      let told = meter.report(readings, own: own, smoothing: 0, now: now)
+      reports = told.reports
+      if index == 18 { #expect(reports.map(\.isLocal) == [true, false]) }
+      if let speaker = told.speaker { speakers.append(speaker) }
+    }
+    #expect(speakers == [.member(9)] && reports.map(\.isLocal) == [false])
+    #expect(reports[0].speakers.map(\.uid) == [9, 7])
+    #expect(reports[0].speakers.allSatisfy { $0.call == nil })
   }
 
   @Test mutating func `smoothing makes steps smaller`() throws {

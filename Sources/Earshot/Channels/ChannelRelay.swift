@@ -55,7 +55,7 @@ public actor ChannelRelay {
   var sound = RelayedSound()
   var view = RelayedView()
   private var departures: [UInt32: Departure] = [:]
-  private var isStopped = false
+  private(set) var isStopped = false
   /// The newest role that was told of.
   private var role: MemberRole?
   /// Above those of all own keys that there were.
@@ -134,6 +134,7 @@ public actor ChannelRelay {
   public func stop() async {
     guard !isStopped else { return }
     isStopped = true
+    sound.stopVolumes(on: loop)
     await leaveRelay()
   }
 

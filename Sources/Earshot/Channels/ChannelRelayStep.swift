@@ -65,6 +65,10 @@ public enum ChannelRelayStep: Sendable, Equatable {
   case pictureStreamChanged(uid: UInt32, isLow: Bool)
   /// The line from the relay carries less than the usual pictures, or they come again.
   case subscribeFallback(PictureFallback)
+  /// How loud this side, or the hosts, have been (`ChannelRelay.setVolumeIndication`).
+  case volumes(VolumeReport)
+  /// Another host speaks most, of two and more that are heard; while volumes are told.
+  case activeSpeakerChanged(uid: UInt32)
   /// Pictures cannot be coded or shown.
   case videoFailed(String)
   /// Audio cannot be coded or played.

@@ -22,9 +22,28 @@ struct RelayedSound {
   /// Nothing of the own sound goes out; pictures go on by its time.
   var isMuted = false
 
+  /// What of volumes was told.
+  var volumes = VolumeTeller()
+
   var isSending: Bool { sending != nil }
   var sendingRings: AudioRings? { sending?.audio.rings }
   func playingRings(of uid: UInt32) -> AudioRings? { playing[uid]?.audio.rings }
+
+  // MARK: - Volumes
+
+  /// How loud the own sound and all hosts were since the report before.
+  mutating func reportVolumes(
+    now: Instant
+  ) -> (reports: [VolumeReport], speaker: VolumeParty?) {
+    let sources = playing.sorted { $0.key < $1.key }.map { uid, line in
+      VolumeTeller.Source(
+        party: .member(uid), sums: line.audio.sums, isMuted: true, isRemoteMuted: false)
+    }
+    return volumes.report(sources, own: isMuted ? nil : sending?.audio.sums, now: now)
+  }
+
+  /// Looks for the pitch of the own voice where that is wanted.
+  func updatePitch() { sending?.audio.setPitch(wanted: volumes.options?.reportsPitch == true) }
 
   // MARK: - Out
 
@@ -38,6 +57,7 @@ struct RelayedSound {
     let wake = try LoopWake()
     let audio = try CallAudio(options, wake: wake)
     sending = Line(audio: audio, watch: try wake.attach(to: loop, body))
+    updatePitch()
   }
 
   mutating func stopSending(on loop: EventLoop) {
@@ -119,6 +139,12 @@ struct RelayedSound {
     }
     sending = nil
     playing = [:]
+  }
+
+  mutating func stopVolumes(on loop: EventLoop) {
+    if let timer = volumes.timer { loop.removeTimer(timer) }
+    volumes.timer = nil
+    volumes.set(nil)
   }
 
   /// Threads; a relay forwards three at once, and voices that were heard stay.

@@ -1,12 +1,30 @@
 internal import Glibc
 internal import Primitives
 
+/// Whose sound a volume is: of the other side of a call, or of a host that is heard by a relay.
+enum VolumeParty: Hashable, Comparable, Sendable {
+  case call(CallID)
+  case member(UInt32)
+
+  var call: CallID? { if case .call(let call) = self { call } else { nil } }
+  var uid: UInt32? { if case .member(let uid) = self { uid } else { nil } }
+
+  static func < (left: VolumeParty, right: VolumeParty) -> Bool {
+    switch (left, right) {
+    case (.call(let one), .call(let other)): one.bytes.lexicographicallyPrecedes(other.bytes)
+    case (.member(let one), .member(let other)): one < other
+    case (.call, .member): true
+    case (.member, .call): false
+    }
+  }
+}
+
 /// How loud each side of each call is, from what they sounded like since the last report; and who
 /// speaks most. Pure.
 struct VolumeMeter {
-  /// What one call sounded like since the report before.
+  /// What one of them sounded like since the report before.
   struct Reading {
-    var call: CallID
+    var party: VolumeParty
     /// Root mean square, 0...1, of the own source; `nil` while nothing is captured.
     var local: Double?
     /// Of the other side.
@@ -16,40 +34,51 @@ struct VolumeMeter {
     var pitch = 0.0
   }
 
-  private var smoothed: [CallID: Double] = [:]
+  /// What the own side sounded like, where that belongs to none of the others.
+  struct OwnReading {
+    /// Root mean square, 0...1.
+    var level: Double
+    /// In hertz.
+    var pitch: Double
+  }
+
+  private var smoothed: [VolumeParty: Double] = [:]
   private var smoothedLocal = 0.0
-  private var mutedSince: [CallID: Instant] = [:]
+  private var mutedSince: [VolumeParty: Instant] = [:]
   private var voice = VoiceActivity()
   /// How often each was the loudest in the present period, and when that began.
-  private var wins: [CallID: Int] = [:]
+  private var wins: [VolumeParty: Int] = [:]
   private var period: Instant?
-  private var speaker: CallID?
+  private var speaker: VolumeParty?
 
   /// - Parameters:
-  ///   - readings: of all calls with media.
+  ///   - readings: Of all calls with media, or of all hosts that are heard.
+  ///   - own: The own sound, where it is not in them.
   ///   - smoothing: 0...10; how many reports back the one before counts.
   mutating func report(
-    _ readings: [Reading], smoothing: Int, now: Instant
-  ) -> (reports: [VolumeReport], speaker: CallID?) {
+    _ readings: [Reading], own: OwnReading? = nil, smoothing: Int, now: Instant
+  ) -> (reports: [VolumeReport], speaker: VolumeParty?) {
     let weight = Double(min(max(smoothing, 0), 10))
     var reports: [VolumeReport] = []
-    if let local = local(readings, weight) { reports.append(local) }
+    if let local = local(readings, own, weight) { reports.append(local) }
     if let remote = remote(readings, weight, now: now) { reports.append(remote) }
-    let ids = Set(readings.map(\.call))
+    let ids = Set(readings.map(\.party))
     smoothed = smoothed.filter { ids.contains($0.key) }
     mutedSince = mutedSince.filter { ids.contains($0.key) }
     return (reports, activeSpeaker(readings, now: now))
   }
 
-  private mutating func local(_ readings: [Reading], _ weight: Double) -> VolumeReport? {
-    let levels = readings.compactMap(\.local)
+  private mutating func local(
+    _ readings: [Reading], _ own: OwnReading?, _ weight: Double
+  ) -> VolumeReport? {
+    let levels = readings.compactMap(\.local) + [own?.level].compactMap(\.self)
     guard let level = levels.max() else {
       smoothedLocal = 0
       return nil
     }
     smoothedLocal = Self.smooth(smoothedLocal, Self.volume(level), weight)
     let isVoice = voice.handle(level)
-    let pitch = readings.map(\.pitch).max() ?? 0
+    let pitch = max(readings.map(\.pitch).max() ?? 0, own?.pitch ?? 0)
     let own = SpeakerVolume(
       call: nil, volume: Int(smoothedLocal.rounded()), isVoice: isVoice,
       pitchHz: isVoice ? pitch : 0)
@@ -60,38 +89,40 @@ struct VolumeMeter {
   private mutating func remote(
     _ readings: [Reading], _ weight: Double, now: Instant
   ) -> VolumeReport? {
-    var speakers: [SpeakerVolume] = []
+    var speakers: [(party: VolumeParty, volume: SpeakerVolume)] = []
     var energy = 0.0
     var isSilenced = !readings.isEmpty
     for reading in readings {
       if reading.isRemoteMuted {
-        let since = mutedSince[reading.call] ?? now
-        mutedSince[reading.call] = since
+        let since = mutedSince[reading.party] ?? now
+        mutedSince[reading.party] = since
         if now - since >= Self.mutedStay { continue }
       } else {
-        mutedSince[reading.call] = nil
+        mutedSince[reading.party] = nil
       }
       isSilenced = false
       let level = reading.isRemoteMuted ? 0 : reading.remote
-      let volume = Self.smooth(smoothed[reading.call] ?? 0, Self.volume(level), weight)
-      smoothed[reading.call] = volume
+      let volume = Self.smooth(smoothed[reading.party] ?? 0, Self.volume(level), weight)
+      smoothed[reading.party] = volume
       energy += level * level
-      speakers.append(
-        SpeakerVolume(call: reading.call, volume: Int(volume.rounded()), isVoice: true))
+      let told = SpeakerVolume(
+        call: reading.party.call, uid: reading.party.uid, volume: Int(volume.rounded()),
+        isVoice: true)
+      speakers.append((reading.party, told))
     }
     guard !isSilenced else { return nil }
     speakers.sort { left, right in
-      left.volume == right.volume
-        ? Self.isBefore(left.call, right.call) : left.volume > right.volume
+      left.volume.volume == right.volume.volume
+        ? left.party < right.party : left.volume.volume > right.volume.volume
     }
     return VolumeReport(
-      isLocal: false, speakers: Array(speakers.prefix(Self.mostSpeakers)),
+      isLocal: false, speakers: speakers.prefix(Self.mostSpeakers).map(\.volume),
       totalVolume: Int(Self.volume(energy.squareRoot()).rounded()))
   }
 
   /// Who was the loudest most often in the last period, when that is somebody else than before;
   /// with one other side there is nothing to tell.
-  private mutating func activeSpeaker(_ readings: [Reading], now: Instant) -> CallID? {
+  private mutating func activeSpeaker(_ readings: [Reading], now: Instant) -> VolumeParty? {
     guard readings.count >= 2 else {
       wins = [:]
       period = nil
@@ -101,25 +132,19 @@ struct VolumeMeter {
       !$0.isRemoteMuted && Self.volume($0.remote) >= Self.leastSpeech
     }
     .max { $0.remote < $1.remote }
-    if let loudest { wins[loudest.call, default: 0] += 1 }
+    if let loudest { wins[loudest.party, default: 0] += 1 }
     let began = period ?? now
     period = began
     guard now - began >= Self.speakerPeriod else { return nil }
     period = now
     let winner = wins.max { left, right in
       left.value == right.value
-        ? Self.isBefore(right.key, left.key) : left.value < right.value
+        ? right.key < left.key : left.value < right.value
     }?.key
     wins = [:]
     guard let winner, winner != speaker else { return nil }
     speaker = winner
     return winner
-  }
-
-  /// An order of calls that are equally loud, the same each time.
-  private static func isBefore(_ left: CallID?, _ right: CallID?) -> Bool {
-    guard let left, let right else { return right != nil }
-    return left.bytes.lexicographicallyPrecedes(right.bytes)
   }
 
   private static func smooth(_ before: Double, _ new: Double, _ weight: Double) -> Double {

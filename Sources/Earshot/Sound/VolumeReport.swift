@@ -1,5 +1,5 @@
 /// How loud one side, or the others, have been since the report before
-/// (`Endpoint.setVolumeIndication`).
+/// (`Endpoint.setVolumeIndication`, `ChannelRelay.setVolumeIndication`).
 public struct VolumeReport: Sendable, Equatable {
   /// Whether it is about this side; there is one such report each time while this side sends
   /// audio, and one of the others while somebody else does.
@@ -16,10 +16,12 @@ public struct VolumeReport: Sendable, Equatable {
   }
 }
 
-/// How loud one side of a call is.
+/// How loud one side of a call is, or a host that is heard by a relay.
 public struct SpeakerVolume: Sendable, Equatable {
-  /// Whose call it is; `nil` for this side.
+  /// Whose call it is; `nil` for this side, and by a relay.
   public var call: CallID?
+  /// Who it is in a channel by a relay; `nil` for this side, and in calls.
+  public var uid: UInt32?
   /// 0 (60 dB below full scale, or silent) ... 255 (a sine at full scale).
   public var volume: Int
   /// Whether it is a voice; always `true` for others.
@@ -27,8 +29,11 @@ public struct SpeakerVolume: Sendable, Equatable {
   /// Pitch of the own voice in hertz, 60...500; 0 for others, and where there is none.
   public var pitchHz: Double
 
-  package init(call: CallID?, volume: Int, isVoice: Bool, pitchHz: Double = 0) {
+  package init(
+    call: CallID?, uid: UInt32? = nil, volume: Int, isVoice: Bool, pitchHz: Double = 0
+  ) {
     self.call = call
+    self.uid = uid
     self.volume = volume
     self.isVoice = isVoice
     self.pitchHz = pitchHz

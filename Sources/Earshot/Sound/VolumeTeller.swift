@@ -20,41 +20,53 @@ struct VolumeTeller {
   /// Of the loop that tells them, once somebody has asked.
   var timer: EventLoop.Token?
   private var meter = VolumeMeter()
-  private var before: [CallID: SoundSums] = [:]
+  private var before: [VolumeParty: SoundSums] = [:]
+  private var ownBefore: SoundSums?
 
   mutating func set(_ options: VolumeIndication?) {
     self.options = options
     guard options == nil else { return }
     meter = VolumeMeter()
     before = [:]
+    ownBefore = nil
   }
 
-  /// One call as it comes into a report.
+  /// One call, or one host by a relay, as it comes into a report.
   struct Source {
-    var call: CallID
+    var party: VolumeParty
     var sums: SoundSums
     var isMuted: Bool
     var isRemoteMuted: Bool
   }
 
+  /// - Parameter own: The own sound while it is sent, where that belongs to none of the sources.
   mutating func report(
-    _ sources: [Source], now: Instant
-  ) -> (reports: [VolumeReport], speaker: CallID?) {
+    _ sources: [Source], own: SoundSums? = nil, now: Instant
+  ) -> (reports: [VolumeReport], speaker: VolumeParty?) {
     guard let options else { return ([], nil) }
     let readings = sources.map { reading($0) }
-    before = Dictionary(uniqueKeysWithValues: sources.map { ($0.call, $0.sums) })
-    return meter.report(readings, smoothing: options.smoothing, now: now)
+    before = Dictionary(uniqueKeysWithValues: sources.map { ($0.party, $0.sums) })
+    return meter.report(
+      readings, own: ownReading(own), smoothing: options.smoothing, now: now)
+  }
+
+  private mutating func ownReading(_ own: SoundSums?) -> VolumeMeter.OwnReading? {
+    defer { ownBefore = own }
+    guard let own else { return nil }
+    let last = ownBefore ?? SoundSums()
+    return Self.level(own.sourceEnergy - last.sourceEnergy, own.sourceSeconds - last.sourceSeconds)
+      .map { VolumeMeter.OwnReading(level: $0, pitch: own.pitch) }
   }
 
   private func reading(_ source: Source) -> VolumeMeter.Reading {
-    let last = before[source.call] ?? SoundSums()
+    let last = before[source.party] ?? SoundSums()
     let sums = source.sums
     let local = Self.level(
       sums.sourceEnergy - last.sourceEnergy, sums.sourceSeconds - last.sourceSeconds)
     let remote = Self.level(
       sums.playedEnergy - last.playedEnergy, sums.playedSeconds - last.playedSeconds)
     var reading = VolumeMeter.Reading(
-      call: source.call, local: source.isMuted ? nil : local, remote: remote ?? 0)
+      party: source.party, local: source.isMuted ? nil : local, remote: remote ?? 0)
     reading.isRemoteMuted = source.isRemoteMuted
     reading.pitch = sums.pitch
     return reading

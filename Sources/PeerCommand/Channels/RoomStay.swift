@@ -101,7 +101,7 @@ final class RoomStay {
       links.retryAll()
     case .refused(let reason): handleRefusal(reason)
     case .firstFrame(let uid): heard.insert(uid)
-    case .firstPicture, .pictureStreamChanged: break
+    case .firstPicture, .pictureStreamChanged, .volumes, .activeSpeakerChanged: break
     case .subscribeFallback(let pictures): session.console.say(ChannelWords.sentence(pictures))
     case .audioFailed(let reason), .videoFailed(let reason): session.console.sayFailed(reason)
     }

@@ -6,6 +6,8 @@ enum RelayLine {
     // Who comes and goes, and is heard each time.
     switch step {
     case .firstFrame, .firstPicture, .pictureStreamChanged: if !lines.admitsPeersLine() { return }
+    // The program has its own meters, and asks for none.
+    case .volumes, .activeSpeakerChanged: return
     case .connected, .lost, .refused, .subscribeFallback, .audioFailed, .videoFailed: break
     }
     lines.write("event") { object in
@@ -21,7 +23,7 @@ enum RelayLine {
         object.add("reason", "line")
       case .audioFailed(let reason), .videoFailed(let reason): object.add("reason", reason)
       case .refused(let reason): object.add("reason", reason.rawValue)
-      case .connected, .lost: break
+      case .connected, .lost, .volumes, .activeSpeakerChanged: break
       }
     }
   }
@@ -35,6 +37,8 @@ enum RelayLine {
     case .firstPicture: "relayFirstPicture"
     case .pictureStreamChanged: "relayPictureStream"
     case .subscribeFallback: "relaySubscribeFallback"
+    case .volumes: "relayVolumes"
+    case .activeSpeakerChanged: "relayActiveSpeaker"
     case .audioFailed: "relayAudioFailed"
     case .videoFailed: "relayVideoFailed"
     }
