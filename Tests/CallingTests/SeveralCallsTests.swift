@@ -46,7 +46,7 @@ import Wire
     #expect(party.sent() == [.reject(.busy, .empty)])
   }
 
-  @Test(arguments: [0, -3, 17, .max])
+  @Test(arguments: [0, -3, 33, .max])
   func `a policy out of range is drawn into it`(calls: Int) {
     var policy = CallPolicy.standard
     policy.mostCalls = calls

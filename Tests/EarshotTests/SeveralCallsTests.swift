@@ -100,7 +100,7 @@ extension CallTests {
     return nil
   }
 
-  @Test(arguments: [0, 17])
+  @Test(arguments: [0, 33])
   func `so many calls at once are refused`(count: Int) async {
     var configuration = Configuration(rendezvous: "127.0.0.1:9")
     configuration.maximumCalls = count

@@ -13,7 +13,7 @@ import wave
 from datetime import datetime
 
 from contacts import Keyboard
-from lab import ADDRESS, BIN, PORT, sh
+from lab import ADDRESS, BIN, PORT, sh, whole_lines
 from scenarios import equal, outcome, scenario
 
 
@@ -773,8 +773,7 @@ def speaking(lab, host, name, *words, stdin=subprocess.DEVNULL):
 
     def lines():
         if os.path.exists(events):
-            with open(events) as file:
-                yield from (json.loads(line) for line in file if line.endswith("\n"))
+            yield from (json.loads(line) for line in whole_lines(events))
 
     def said():
         text = ""

@@ -16,6 +16,12 @@ def sh(*words, check=True):
     return subprocess.run(words, check=check, capture_output=True, text=True)
 
 
+def whole_lines(path):
+    """The lines of a file that somebody writes to: without the last one while it has no end."""
+    with open(path, errors="replace") as file:
+        return file.read().split("\n")[:-1]
+
+
 class Lab:
     """Namespaces named after this process, so that several labs run side by side."""
 
@@ -134,13 +140,11 @@ class Program:
         )
 
     def lines(self):
-        with open(self.out.name, errors="replace") as file:
-            for line in file:
-                if line.endswith("\n"):
-                    try:
-                        yield json.loads(line)
-                    except ValueError:
-                        yield {"type": "unparsable", "line": line}
+        for line in whole_lines(self.out.name):
+            try:
+                yield json.loads(line)
+            except ValueError:
+                yield {"type": "unparsable", "line": line}
 
     def wait_line(self, condition, seconds):
         end = time.monotonic() + seconds

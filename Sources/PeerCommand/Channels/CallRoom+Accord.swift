@@ -79,9 +79,7 @@ extension CallRoom {
     case .ask:
       session.console.ring()
       session.console.say(question ?? "")
-      if let asker = accord.question.map({ $0.asker ?? first }) {
-        await session.say(.asked, on: asker)
-      }
+      await session.say(.asked, on: accord.question?.asker ?? first)
     case .join(let invitation): await join(invitation)
     case .move(let invitation):
       await drop()

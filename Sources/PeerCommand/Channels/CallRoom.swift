@@ -262,13 +262,9 @@ final class CallRoom {
   func writeSummary() {
     guard let channel else { return }
     session.lines.write("channelSummary") { object in
-      object.add("outcome", hasFailed ? "failed" : "completed")
-      object.add("channel", channel.name.description)
-      object.add("uid", stay.map { Int($0.uid) })
-      object.add("durationMs", stay.map { Int((SystemClock.now - $0.since).milliseconds) })
-      object.add("membersMet", links.metCount)
-      object.add("membersHeard", book.connectedCount + 1)
-      book.fill(&object)
+      book.fill(
+        &object, channel.name, stay.map { ($0.uid, SystemClock.now - $0.since) },
+        hasFailed: hasFailed, metCount: links.metCount)
     }
   }
 }

@@ -75,6 +75,20 @@ package struct RoomBook {
     }
   }
 
+  /// The whole of `channelSummary`.
+  package func fill(
+    _ object: inout JSONObject, _ channel: ChannelName, _ stay: (uid: UInt32, lasted: Duration)?,
+    hasFailed: Bool, metCount: Int
+  ) {
+    object.add("outcome", hasFailed ? "failed" : "completed")
+    object.add("channel", channel.description)
+    object.add("uid", stay.map { Int($0.uid) })
+    object.add("durationMs", stay.map { Int($0.lasted.milliseconds) })
+    object.add("membersMet", metCount)
+    object.add("membersHeard", connectedCount + 1)
+    fill(&object)
+  }
+
   package func fill(_ object: inout JSONObject) {
     let members = entries.map { entry in
       var member = JSONObject()

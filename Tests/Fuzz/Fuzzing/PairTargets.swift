@@ -116,9 +116,12 @@ private struct PairRun {
     last = bytes
     received += bytes.count
     let prefixes = SeatPrefixes(host: source.high | 1, site: 3, network: 5)
+    let before = relay.counters.bindings &+ relay.counters.moves
     relay.handleBind(
       bytes.span, from: DatagramPath(source), prefixes: prefixes, unixMilliseconds: Self.time,
       now: now)
+    // Whoever binds often has no answer each time, and is bound all the same.
+    if relay.counters.bindings &+ relay.counters.moves > before { bound.insert(source) }
   }
 
   private mutating func forward(_ byteCount: Int, _ id: UInt8, from source: SocketAddress) {
@@ -140,7 +143,9 @@ private struct PairRun {
         continue
       }
       if answer.status == .cookie { cookies[Int(path.remote.byte(3))] = answer.cookie }
-      if answer.status == .bound { bound.insert(path.remote) }
+      if answer.status == .bound {
+        expect(bound.contains(path.remote), "who is told so is bound")
+      }
     }
   }
 }

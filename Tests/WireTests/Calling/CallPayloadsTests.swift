@@ -223,7 +223,7 @@ import Testing
   @Test func `a remark about a channel without its ID, its name or its token is none`() {
     let id = [UInt8](repeating: 1, count: 32)
     let bad: [[UInt8]] = [
-      [0], [8], [1, 0], [3] + id, [3] + id + [1, 0x20], [5] + id + [0, 0],
+      [0], [9], [8, 0], [1, 0], [3] + id, [3] + id + [1, 0x20], [5] + id + [0, 0],
       [5] + id + [1, 2] + [UInt8](repeating: 7, count: 513),
     ]
     for bytes in bad {
