@@ -1,3 +1,5 @@
+internal import Rendezvous
+
 /// Who is the primary of a service, by its Sentinels
 /// (<https://redis.io/docs/latest/develop/reference/sentinel-clients/>).
 extension RedisConnection {
@@ -22,8 +24,9 @@ extension RedisConnection {
         reasons.append("\(address): \(error)")
       }
     }
-    throw RedisError("no Sentinel says who is the primary of \(name): "
-      + reasons.joined(separator: "; "))
+    throw RedisError(
+      "no Sentinel says who is the primary of \(name): "
+        + reasons.joined(separator: "; "))
   }
 
   private static func server(in reply: SharedReply) -> RedisAddress? {

@@ -34,7 +34,8 @@ import Testing
   @Test(arguments: [
     "", "sentinel://a", "sentinel://a/", "sentinel:///main", "sentinel://a,/main",
     "sentinel://a/ma in", "sentinel://a/main/x", "sentinel://a/main/1/2", "sentinel://u:p@a/main",
-    "sentinel://a,b,c,d,e,f,g,h,i/main", "h:1", "redis://", "redis://:1", "redis://h:", "redis://h:x", "redis://h/x",
+    "sentinel://a,b,c,d,e,f,g,h,i/main", "h:1", "redis://", "redis://:1", "redis://h:",
+    "redis://h:x", "redis://h/x",
     "redis://user:password@h", "redis://@h", "rediss://h", "unix://r", "unix:///r?x=1",
     "redis://[::1", "redis://[]:1",
   ])
