@@ -91,6 +91,14 @@ import Wire
     }
   }
 
+  /// What comes is what was sealed for this member.
+  private func expectOpened(_ relay: ChannelRelay, _ endpoint: Endpoint) async throws {
+    let early = await relay.counts.unopened  // They came before the key.
+    await endpoint.pause(.milliseconds(500))
+    let counts = await relay.counts
+    #expect(counts.opened >= 10 && counts.unopened == early)
+  }
+
   /// Goal: who listens by a relay is told how loud each host is, as in calls.
   private func expectVolumes(
     _ relay: ChannelRelay, _ steps: AsyncStream<ChannelRelayStep>
@@ -139,10 +147,7 @@ import Wire
       if case .firstFrame = step { break }
     }
     #expect(seen.first == .connected && seen.count == 2)
-    let early = await relays[1].counts.unopened  // They came before the key.
-    await endpoints[1].pause(.milliseconds(500))
-    let counts = await relays[1].counts
-    #expect(counts.opened >= 10 && counts.unopened == early)
+    try await expectOpened(relays[1], endpoints[1])
     #expect(await relays[1].standing.verified == 1)
     #expect(await relays[0].standing.fingerprint == relays[1].standing.fingerprint)
     try await expectVolumes(relays[1], steps)

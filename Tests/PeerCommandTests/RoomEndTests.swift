@@ -1,6 +1,7 @@
 import Earshot
 import Foundation
 import FoundationXML
+import Plotting
 import Primitives
 import Testing
 

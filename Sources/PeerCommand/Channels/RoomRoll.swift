@@ -15,6 +15,8 @@ struct RoomRoll {
     private var hasPast = false
     private var pastMOS: Double?
 
+    init(user: ChannelUser) { self.user = user }
+
     /// Audio packets that were received or lost; `nil` without a call with it.
     var packets: Int? {
       guard hasPast || numbers != nil else { return nil }

@@ -1,3 +1,4 @@
+internal import Earshot
 package import Plotting
 
 /// How each member was heard over time, for the page of `join --report`: of those who were hosts

@@ -190,7 +190,7 @@ final class SimulatedProgram {
     let sources = media.keys.sorted().compactMap { id in
       media[id].map { media in
         VolumeTeller.Source(
-          call: CallID(id), sums: media.sums, isMuted: media.record.options.startsMuted,
+          party: .call(CallID(id)), sums: media.sums, isMuted: media.record.options.startsMuted,
           isRemoteMuted: media.record.streams.isRemoteAudioMuted)
       }
     }
@@ -202,7 +202,7 @@ final class SimulatedProgram {
       words.append(report.isLocal ? "own" : others.joined(separator: ", "))
     }
     note("volumes: \(words.joined(separator: "; "))")
-    if let speaker = told.speaker { note("active speaker: \(names[speaker.wire] ?? "?")") }
+    if let speaker = told.speaker?.call { note("active speaker: \(names[speaker.wire] ?? "?")") }
     world.simulator.plan(after: interval) { [weak self] in self?.tellVolumesOnce(interval) }
   }
 

@@ -120,10 +120,10 @@ extension ChannelTrial {
   var isAgreed: Bool {
     let truth = directory.members(of: channel.id)
     return truth.count == present.count
-      && present.allSatisfy {
-        $0.client.members(of: channel.id) == truth && $0.machine != nil && $0.seatedAt != nil
-      }
+      && present.allSatisfy { $0.client.members(of: channel.id) == truth }
   }
+
+  var isSeated: Bool { present.allSatisfy { $0.machine != nil && $0.seatedAt != nil } }
 
   func expectAgreement() {
     let truth = directory.members(of: channel.id)

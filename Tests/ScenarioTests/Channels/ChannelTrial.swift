@@ -61,8 +61,8 @@ final class ChannelTrial {
   var order = 0
   var said: [Said] = []
   var loss = 0.0
-  /// From the last change of who is there until all knew of it, and had a seat.
-  var settling = Duration.zero
+  /// From the last change of who is there until all knew of it, and until all had a seat.
+  var settling = (rosters: Duration.zero, seats: Duration.zero)
   let relayAddress = SocketAddress(v4: 192, 0, 2, 1, port: 7500)
 
   init(seed: UInt64) throws {
@@ -110,21 +110,23 @@ final class ChannelTrial {
     expectVoices(since: first)
   }
 
-  /// Nothing happens any more; but whoever was dropped, and whoever comes back, changes who is there
-  /// for 20 s still. After the last change there is quiet.
+  /// Nothing happens any more; but whoever is dropped or comes back changes who is there for 20 s
+  /// still. After the last change there is quiet.
   private func runQuietly(_ duration: Duration) {
     let end = now + duration
     var quietSince = now
     var truth = directory.members(of: channel.id)
-    var agreedSince = now
+    var (agreedSince, seatedSince) = (now, now)
     while now < end {
       run(.milliseconds(100))
       let newest = directory.members(of: channel.id)
       if newest != truth { (truth, quietSince) = (newest, now) }
       if !isAgreed { agreedSince = now }
+      if !isSeated { seatedSince = now }
     }
-    settling = max(.zero, agreedSince - quietSince)
-    if settling > Self.quiet { fail("rosters and seats agree \(settling) after the last change") }
+    settling = (max(.zero, agreedSince - quietSince), max(.zero, seatedSince - quietSince))
+    if settling.rosters > Self.quiet { fail("rosters agree after \(settling.rosters)") }
+    if settling.seats > Self.quiet { fail("all have seats after \(settling.seats)") }
   }
 
   private static let quiet = Duration.seconds(2)
