@@ -66,11 +66,11 @@ import Wire
   @Test func `keeps at most eight for each call that may be open`() {
     var notices = ElsewhereNotices()
     var actions = ActionQueue()
-    for number in UInt64(1)...200 {
+    for number in UInt64(1)...400 {
       notices.sendCancel(
         id(5), to: bob, PresenceID(rawValue: number), .answeredElsewhere, now: start, &actions)
     }
-    #expect(drain(&actions).count == 200)
+    #expect(drain(&actions).count == 400)
     notices.handleTimeout(now: start + .milliseconds(500), &actions)
     #expect(drain(&actions).count == 8 * CallLimits.mostCalls)
   }
