@@ -4,6 +4,7 @@ import MediaFiles
 import Primitives
 import SecureSession
 import Storage
+import Synchronization
 
 extension FuzzTarget {
   static let storage: [FuzzTarget] = [identity, knownPeers, backup, backupContents, capture]
@@ -120,7 +121,7 @@ extension FuzzTarget {
     })
 
   private static var captureSeeds: [[UInt8]] {
-    let path = "/tmp/earshot-fuzz-seed-\(getpid())"
+    let path = scratchName("seed", in: "/tmp")
     defer { _ = unsafe unlink(path) }
     let rtp = RTPMapping.audio(mediaStep: 7, sequenceNumber: 8, source: 9, isMarked: true)
     let pairs = [
@@ -154,10 +155,18 @@ extension FuzzTarget {
     return Array((text + "end \(String(sum, radix: 16))\n").utf8)
   }
 
+  /// Another one each time: tests of one process run at the same time.
+  private static func scratchName(_ name: String, in folder: String) -> String {
+    let number = scratchCount.add(1, ordering: .relaxed).newValue
+    return "\(folder)/earshot-fuzz-\(name)-\(getpid())-\(number)"
+  }
+
+  private static let scratchCount = Atomic<Int>(0)
+
   /// Runs `body` with a private file of these bytes, in memory where the host has such a place.
   static func withFile(_ name: String, _ bytes: [UInt8], _ body: (String) -> Void) {
     let parent = unsafe access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
-    let path = "\(parent)/earshot-fuzz-\(name)-\(getpid())"
+    let path = scratchName(name, in: parent)
     let number = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
     guard number >= 0 else { return expect(false, "a scratch file can be made") }
     let written = unsafe bytes.withUnsafeBytes { unsafe write(number, $0.baseAddress, $0.count) }

@@ -3,10 +3,10 @@ import Trials
 
 /// Channels by a relay in which anything happens.
 @Suite struct ChannelTrialTests {
-  /// Goal: 2 s after the last change of who is there all rosters agree; who was cut off is dropped up
-  /// to 20 s late. After 25 s everybody has its seat and hears all hosts. When all had seats is told:
-  /// a relay that has just started is noticed by its members a little later. At no
-  /// time does anybody hear what was said while it was not there, but for 2.2 s after it left.
+  /// Goal: 2 s after the last change of who is there all rosters agree; who was cut off is dropped
+  /// up to 20 s late. After 25 s everybody has its seat and hears all hosts. When all had seats is
+  /// told: a relay that has just started is noticed by its members a little later. At no time
+  /// does anybody hear what was said while it was not there, but for 2.2 s after it left.
   /// Method: up to 7 members at a time who come, go, change roles, lose the rendezvous; up to 10 %
   /// loss on each way; new starts of the rendezvous and of the relay. Who has left listens on.
   @Test(arguments: 0..<8)
