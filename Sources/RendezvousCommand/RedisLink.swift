@@ -208,7 +208,10 @@ struct RedisCommandThread: Sendable {
   /// When it wants to run again; `nil` = when there are commands.
   func run(now: Instant) -> Instant? {
     do throws(RedisError) {
-      if try connection.open(service) { mailbox.noteConnection() }
+      if try connection.open(service) {
+        if let primary = connection.primary { mailbox.setPrimary(primary) }
+        mailbox.noteConnection()
+      }
       while true {
         try connection.expectPrimary(in: mailbox)
         let commands = mailbox.takeCommands()
@@ -354,9 +357,12 @@ final class RedisHolder: Sendable {
 
   func close() { connection.withLock { $0 = nil } }
 
+  /// The server of a service that it leads to.
+  var primary: RedisAddress? { connection.withLock { $0?.primary } }
+
   /// - Throws: When the service has another primary than the one that this leads to.
   func expectPrimary(in mailbox: RedisMailbox) throws(RedisError) {
-    if mailbox.hasMoved(from: connection.withLock { $0?.primary }) {
+    if mailbox.hasMoved(from: primary) {
       throw RedisError("another server is the primary now")
     }
   }

@@ -107,10 +107,9 @@ final class RoomPictures: Sendable {
   }
 
   var fault: String? {
-    state.withLock { state in
-      state.fault ?? state.sources.lazy.compactMap(\.fault).first
-        ?? state.sinks.lazy.compactMap(\.fault).first
-    }
+    // A sink that gets its first picture asks for its name meanwhile.
+    let (fault, sources, sinks) = state.withLock { ($0.fault, $0.sources, $0.sinks) }
+    return fault ?? sources.lazy.compactMap(\.fault).first ?? sinks.lazy.compactMap(\.fault).first
   }
 
   /// Standard input can be read once, for the first call.
