@@ -113,6 +113,10 @@ final class CallRoom {
     case .shortCode:
       // It is shown next, and comes before the answer.
       if let who = await session.endpoint.call(call).peer { people.identify(call, as: who) }
+    case .firstVideoFrameDecoded:
+      if let file = pictures.saveName(of: call) {
+        session.console.sayOfOthers("Pictures of \(name) go to \(file).")
+      }
     case .replaced(let new):
       people.replace(call, by: new)
       pictures.replace(call, by: new)
@@ -124,8 +128,7 @@ final class CallRoom {
   private func handleConnected(_ call: CallID) async {
     guard let name = people.name(of: call) else { return }
     book.handleConnected(call)
-    let file = pictures.saveName(of: call).map { "; its pictures go to \($0)" } ?? ""
-    session.console.sayOfOthers("Connected with \(name), in the channel\(file).")
+    session.console.sayOfOthers("Connected with \(name), in the channel.")
     if people.stage(of: call) == .invited { await letIn(call) }
   }
 

@@ -6,8 +6,8 @@ internal import Synchronization
 /// file of its own, as in any channel of a mesh. The own pictures begin at their beginning. The
 /// calls share the line.
 ///
-/// A file has its number when its call is connected or its first picture is there: members call
-/// before the other one knows of the channel, and calls that did not come about have no number.
+/// A file has its number when its first picture is there: members call before the other one knows
+/// of the channel, or both at once, and calls that came to nothing have no number.
 final class RoomPictures: Sendable {
   private struct State {
     var sources: [PlayedVideo] = []
@@ -100,7 +100,7 @@ final class RoomPictures: Sendable {
     _ = state.withLock { $0.files.removeValue(forKey: call) }
   }
 
-  /// The file of a connected call.
+  /// The file of a call that has pictures.
   func saveName(of call: CallID) -> String? {
     let file = state.withLock { $0.files[call] }
     return file?.name
