@@ -42,6 +42,7 @@ struct RoomRollTests {
     let once = numbers.received.packetsReceived + numbers.received.packetsLost
     roll.setNumbers(numbers, of: 7)
     roll.setNumbers(nil, of: 7)
+    #expect(roll.entries[0].roundTrip == numbers.currentRttMs)
     roll.setNumbers(nil, of: 7)
     #expect(roll.entries[0].packets == once && roll.entries[0].numbers == nil)
     roll.setNumbers(numbers, of: 7)

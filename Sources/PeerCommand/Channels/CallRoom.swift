@@ -114,7 +114,7 @@ final class CallRoom {
       // It is shown next, and comes before the answer.
       if let who = await session.endpoint.call(call).peer { people.identify(call, as: who) }
     case .firstVideoFrameDecoded:
-      if let file = pictures.saveName(of: call) {
+      if let file = pictures.saveName(of: call), pictures.fault == nil {
         session.console.sayOfOthers("Pictures of \(name) go to \(file).")
       }
     case .replaced(let new):

@@ -50,8 +50,8 @@ package final class JoinRun {
       for stay in stays { stay.handleFirstFrame(of: id) }
     case .endpoint(.statistics(let id, let numbers)):
       for stay in stays { stay.handleNumbers(numbers, of: id) }
-    case .endpoint(.callEnded(let id, _)):
-      for stay in stays { stay.handleEnd(of: id) }
+    case .endpoint(.callEnded(let id, let report)):
+      for stay in stays { stay.handleEnd(of: id, report.statistics) }
     case .relay(let name, let step): stay(name)?.handleRelay(step)
     case .signal(.interrupt), .signal(.terminate), .signal(.hangUp), .key("q"), .key("Q"):
       await leave()

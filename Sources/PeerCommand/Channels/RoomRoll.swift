@@ -14,6 +14,7 @@ struct RoomRoll {
     private var past = (packets: 0, lost: 0)
     private var hasPast = false
     private var pastMOS: Double?
+    private var pastRoundTrip: Double?
 
     init(user: ChannelUser) { self.user = user }
 
@@ -29,10 +30,12 @@ struct RoomRoll {
 
     /// Of the latest call with it, 1...5.
     var mos: Double? { numbers?.received.mos ?? pastMOS }
+    /// The last of it, in ms.
+    var roundTrip: Double? { numbers?.currentRttMs ?? pastRoundTrip }
 
     fileprivate mutating func close() {
       guard let packets, let lost else { return }
-      pastMOS = mos
+      (pastMOS, pastRoundTrip) = (mos, roundTrip)
       (past, hasPast, numbers) = ((packets, lost), true, nil)
     }
   }

@@ -20,7 +20,7 @@ extension RoomStay {
       member.heardMs = Int((entry.heard + now).milliseconds)
       (member.packets, member.lost) = (entry.packets, entry.lost)
       member.mos = entry.mos
-      member.roundTrip = entry.numbers?.currentRttMs
+      member.roundTrip = entry.roundTrip
       return member
     }
     end.leftOut = roll.leftOut

@@ -124,8 +124,9 @@ final class RoomStay {
     if links.hear(call), let uid = links.uid(of: call) { heard.insert(uid) }
   }
 
-  func handleEnd(of call: CallID) {
+  func handleEnd(of call: CallID, _ numbers: CallStatistics?) {
     if let uid = links.uid(of: call) {
+      if let numbers { roll.setNumbers(numbers, of: uid) }
       sound.endCall(with: uid, in: channel.name)
       roll.setNumbers(nil, of: uid)
     }
@@ -179,7 +180,7 @@ final class RoomStay {
       try await link.accept(options(for: uid))
     } catch {
       session.console.log(.info, error.message)
-      handleEnd(of: call.id)
+      handleEnd(of: call.id, nil)
     }
     return true
   }
