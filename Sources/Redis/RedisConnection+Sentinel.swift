@@ -15,7 +15,9 @@ extension RedisConnection {
       do throws(RedisError) {
         var connection = try connect(address, password: nil, patience: sentinelPatience)
         let words = ["SENTINEL", "get-master-addr-by-name", name]
-        if var primary = server(in: try connection.run(words)) {
+        let reply = try connection.run(words)
+        if case .failed = reply { throw RedisError(reply) }
+        if var primary = server(in: reply) {
           (primary.user, primary.database) = (service.user, service.database)
           return primary
         }

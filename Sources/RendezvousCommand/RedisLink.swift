@@ -263,6 +263,7 @@ struct RedisListenerThread: Sendable {
   func run(now: Instant) -> Instant? {
     do throws(RedisError) {
       if try connection.open(service) {
+        if let primary = connection.primary { mailbox.setPrimary(primary) }
         try connection.use { connection throws(RedisError) in
           try connection.subscribe(to: channels)
         }

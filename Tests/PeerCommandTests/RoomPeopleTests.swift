@@ -194,6 +194,13 @@ import Testing
     #expect("\(object.value.text)".contains(row))
     book.append(nil, of: "carol", carol, uid: 7, isThere: true)
     #expect(book.entries[0].isThere && !book.entries[1].isThere)
+    let call = CallID(bytes: Array(repeating: 1, count: 16))
+    book.keep(Self.numbers(seconds: 1, packets: 1, lost: 0), of: call)
+    #expect(book.newestNumbers(of: call) == nil)
+    book.handleConnected(call)
+    book.keep(Self.numbers(seconds: 1, packets: 1, lost: 0), of: call)
+    #expect(book.newestNumbers(of: call) != nil)
+    #expect(book.handleEnd(call) && book.newestNumbers(of: call) == nil)
     for number in 0..<100 { book.append(nil, of: "\(number)", nil, uid: nil) }
     #expect(book.entries.count == RoomBook.mostEntries)
   }

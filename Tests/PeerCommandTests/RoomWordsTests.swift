@@ -1,4 +1,5 @@
 import Arguments
+import Foundation
 import Primitives
 import Testing
 
@@ -70,6 +71,11 @@ import Testing
     #expect(pictures.saveName(of: calls[3]) == folder.file("seen-member-2.ivf"))
     #expect(pictures.saveName(of: calls[2]) == folder.file("seen-member-1.ivf"))
     #expect(pictures.saveName(of: calls[0]) == nil && pictures.fault == nil)
+    // What is there already belongs to somebody, and no call loses its pictures to it.
+    let taken = folder.file("seen-member-3.ivf")
+    try "old".write(toFile: taken, atomically: true, encoding: .utf8)
+    let third = pictures.add(to: &options)
+    #expect(third?.name == folder.file("seen-member-4.ivf"))
     let none = RoomPictures(try sound([]), saveName: nil, overwrites: false)
     #expect(none.add(to: &options) == nil)
     #expect(options.videoSource == nil && options.videoSink == nil)

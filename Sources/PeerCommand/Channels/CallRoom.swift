@@ -82,6 +82,7 @@ final class CallRoom {
     case .callStateChanged(let call, .connected, _) where call != first:
       await handleConnected(call)
     case .callEnded(let call, let report): await handleEnd(of: call, report)
+    case .statistics(let call, let numbers): book.keep(numbers, of: call)
     default: break
     }
     await advance()
@@ -235,10 +236,10 @@ final class CallRoom {
     isLeft = true
     for call in others {
       let link = await session.endpoint.call(call)
-      if let numbers = await link.statistics() {
-        enter(call, numbers, isThere: true)
-        _ = book.handleEnd(call)
-      }
+      // All may leave at once: a call that is over already has no numbers any more.
+      let numbers = await link.statistics() ?? book.newestNumbers(of: call)
+      enter(call, numbers, isThere: true)
+      _ = book.handleEnd(call)
       await link.hangUp()
     }
     await channel?.leave()

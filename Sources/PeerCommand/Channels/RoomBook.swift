@@ -23,6 +23,8 @@ package struct RoomBook {
   package private(set) var entries: [Entry] = []
   /// Calls in which the two were connected, and still are.
   private var talking: Set<CallID> = []
+  /// Of calls that are connected, for those that are over before they are asked for their last.
+  private var newest: [CallID: CallStatistics] = [:]
   /// How many were talked with.
   package private(set) var connectedCount = 0
 
@@ -35,8 +37,18 @@ package struct RoomBook {
 
   package func isTalking(_ call: CallID) -> Bool { talking.contains(call) }
 
+  /// The numbers of a call that goes on.
+  package mutating func keep(_ numbers: CallStatistics, of call: CallID) {
+    if talking.contains(call) { newest[call] = numbers }
+  }
+
+  package func newestNumbers(of call: CallID) -> CallStatistics? { newest[call] }
+
   /// - Returns: Whether the two had talked.
-  package mutating func handleEnd(_ call: CallID) -> Bool { talking.remove(call) != nil }
+  package mutating func handleEnd(_ call: CallID) -> Bool {
+    newest[call] = nil
+    return talking.remove(call) != nil
+  }
 
   /// The numbers of a call with a member, at its end.
   package mutating func append(

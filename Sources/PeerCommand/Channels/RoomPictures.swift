@@ -1,4 +1,5 @@
 internal import Earshot
+internal import Glibc
 internal import MediaFiles
 internal import Synchronization
 
@@ -117,13 +118,21 @@ final class RoomPictures: Sendable {
     video.picture == .file("-") ? nil : video.picture
   }
 
-  /// `NAME-member-2.ivf` of the second call with a further member.
+  /// `NAME-member-2.ivf` of the second call with a further member; none that is somebody's already.
   private func nextName(_ name: String) -> String {
     state.withLock { state in
-      state.count += 1
+      for _ in 0..<Self.mostTaken {
+        state.count += 1
+        let next = SaveName.of(name, member: state.count)
+        let isTaken = unsafe access(next, F_OK) == 0
+        if overwrites || !isTaken { return next }
+      }
       return SaveName.of(name, member: state.count)
     }
   }
+
+  /// Files of that name that are passed over; then the error says that it is there.
+  private static let mostTaken = 1000
 
   /// A channel that was a call has 8 members at a time.
   private static let mostKept = 64

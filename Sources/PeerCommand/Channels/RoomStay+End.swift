@@ -5,11 +5,11 @@ internal import Reactor
 extension RoomStay {
   /// What the terminal and the page of `--report` say of this stay; `nil` where it never began.
   var end: RoomEnd? {
-    guard let joined else { return nil }
+    guard let lasted else { return nil }
     var end = RoomEnd(
       channel: channel.name.shortText,
       ending: ending.map { $0 == .left ? "left" : ChannelWords.text(of: $0) } ?? "cut off",
-      seconds: Int((SystemClock.now - joined).milliseconds / 1000), uid: uid,
+      seconds: Int(lasted.milliseconds / 1000), uid: uid,
       isRelayed: way.isRelayed)
     end.members = roll.entries.map { entry in
       let user = entry.user

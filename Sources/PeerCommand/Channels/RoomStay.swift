@@ -14,7 +14,7 @@ final class RoomStay {
   private(set) var role: ChannelRole
   private(set) var uid: UInt32 = 0
   private(set) var joined: Instant?
-  private(set) var ending: ChannelReason?
+  private var closing: (reason: ChannelReason, at: Instant)?
   private(set) var code = ExitCode.done
   private(set) var isOver = false
   /// Members of whom a first frame came, by either way.
@@ -187,7 +187,7 @@ final class RoomStay {
 
   func leave() async {
     guard ending == nil else { return isOver = true }
-    ending = .left
+    closing = (.left, SystemClock.now)
     await hangUp(links.calls)
     await countRelay()
     await relay?.stop()
@@ -235,7 +235,7 @@ final class RoomStay {
   private func fail(_ reason: ChannelReason, _ code: ExitCode, _ words: String? = nil) {
     isOver = true
     guard ending == nil else { return }
-    ending = reason
+    closing = (reason, SystemClock.now)
     self.code = code
     session.console.sayFailed(
       "\(channel.name.shortText): \(words ?? ChannelWords.text(of: reason))")
@@ -350,6 +350,11 @@ final class RoomStay {
 
   // MARK: - What is told
 
+  /// `nil` where it never began.
+  var lasted: Duration? { joined.map { (closing?.at ?? SystemClock.now) - $0 } }
+
+  var ending: ChannelReason? { closing?.reason }
+
   /// What the live lines show.
   func view(now: Instant) -> RoomView {
     var view = RoomView(channel: channel.name.shortText)
@@ -375,7 +380,7 @@ final class RoomStay {
       object.add("channel", channel.name.description)
       object.add("uid", Int(uid))
       object.add("role", role.rawValue)
-      object.add("durationMs", joined.map { Int((SystemClock.now - $0).milliseconds) })
+      object.add("durationMs", lasted.map { Int($0.milliseconds) })
       object.add("membersMet", links.metCount)
       object.add("membersHeard", heard.count)
       object.add("members", .array(roll.values { sound.heard($0, in: channel.name) }))

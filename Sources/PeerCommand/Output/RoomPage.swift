@@ -105,8 +105,9 @@ package enum RoomPage {
   ) -> String {
     let name = ends.first?.channel ?? ""
     let drawings = plots.map(\.svg).joined()
+    let title = ends.count > 1 ? "<h2>\(Markup.escaped(name)), over time</h2>\n" : ""
     let body =
-      ends.map(markup).joined()
+      ends.map(markup).joined() + title
       + (drawings.isEmpty ? "<p>Nobody was heard long enough to draw it.</p>\n" : drawings)
     return Page.html(
       title: "Earshot: channel \(name)", heading: "Channel \(name)", origin: origin, body)

@@ -49,12 +49,19 @@ extension FuzzTarget {
 
 /// Four addresses, two pairs, and whoever has their tickets.
 private struct PairRun {
+  private struct End {
+    var address: SocketAddress
+    var since: Instant
+  }
+
   private static let time: UInt64 = 1_000_000
+  private static let life = PairLimits().life
   private var relay: PairForwarder
   private var now = Instant(nanoseconds: 1_000_000_000)
   private var numbers: [UInt64] = [0, 0, 0, 0]
   private var cookies: [Bytes16] = [.zero, .zero, .zero, .zero]
-  private var bound: Set<SocketAddress> = []
+  /// Where the ends are, by what was asked for and not refused.
+  private var ends: [String: End] = [:]
   private var last: [UInt8] = []
   private var received = 0
   private var sent = 0
@@ -116,12 +123,26 @@ private struct PairRun {
     last = bytes
     received += bytes.count
     let prefixes = SeatPrefixes(host: source.high | 1, site: 3, network: 5)
-    let before = relay.counters.bindings &+ relay.counters.moves
+    let before = refusals
     relay.handleBind(
       bytes.span, from: DatagramPath(source), prefixes: prefixes, unixMilliseconds: Self.time,
       now: now)
     // Whoever binds often has no answer each time, and is bound all the same.
-    if relay.counters.bindings &+ relay.counters.moves > before { bound.insert(source) }
+    guard refusals == before, let bind = try? PairBindPacket(parsing: bytes.span) else { return }
+    ends["\(bind.pair) \(bind.side)"] = bind.isEnd ? nil : End(address: source, since: now)
+  }
+
+  private var refusals: UInt64 {
+    let counters = relay.counters
+    return counters.bindsForged &+ counters.bindsUnproven &+ counters.bindsReplayed
+      &+ counters.bindsLate &+ counters.bindsRefused
+  }
+
+  /// Whether an end is there; what was not renewed is looked for each 5 s.
+  private func isEnd(_ address: SocketAddress) -> Bool {
+    ends.values.contains {
+      $0.address == address && now < $0.since + Self.life + .seconds(5) + .milliseconds(1)
+    }
   }
 
   private mutating func forward(_ byteCount: Int, _ id: UInt8, from source: SocketAddress) {
@@ -129,7 +150,7 @@ private struct PairRun {
     let packet = [UInt8](repeating: id, count: byteCount)
     let isTaken = relay.forward(
       packet.span, for: ConnectionID(rawValue: UInt32(id)), from: source, now: now)
-    expect(!isTaken || bound.contains(source), "only ends are forwarded for")
+    expect(!isTaken || isEnd(source), "only ends are forwarded for")
   }
 
   private mutating func drain() {
@@ -139,12 +160,12 @@ private struct PairRun {
       guard let path else { return }
       sent += packet.count
       guard let answer = try? PairBoundPacket(parsing: packet.span) else {
-        expect(bound.contains(path.remote), "packets go to ends")
+        expect(isEnd(path.remote), "packets go to ends")
         continue
       }
       if answer.status == .cookie { cookies[Int(path.remote.byte(3))] = answer.cookie }
       if answer.status == .bound {
-        expect(bound.contains(path.remote), "who is told so is bound")
+        expect(isEnd(path.remote), "who is told so is bound")
       }
     }
   }

@@ -113,14 +113,17 @@ final class ChannelTrial {
   /// Nothing happens any more; but whoever is dropped or comes back changes who is there for 20 s
   /// still. After the last change there is quiet.
   private func runQuietly(_ duration: Duration) {
-    let end = now + duration
+    let (start, end) = (now, now + duration)
     var quietSince = now
     var truth = directory.members(of: channel.id)
     var (agreedSince, seatedSince) = (now, now)
     while now < end {
       run(.milliseconds(100))
       let newest = directory.members(of: channel.id)
-      if newest != truth { (truth, quietSince) = (newest, now) }
+      if newest != truth {
+        (truth, quietSince) = (newest, now)
+        if now > start + Self.dropping { fail("who is there changes still") }
+      }
       if !isAgreed { agreedSince = now }
       if !isSeated { seatedSince = now }
     }
@@ -129,6 +132,8 @@ final class ChannelTrial {
   }
 
   private static let quiet = Duration.seconds(2)
+  /// A member that says nothing is dropped after 20 s.
+  private static let dropping = Duration.seconds(22)
 
   func act() throws {
     let end = ends[Int(random.next() % UInt64(ends.count))]
