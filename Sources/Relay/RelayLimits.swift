@@ -1,13 +1,11 @@
 /// The times and limits of a TURN client (RFC 8656).
 package struct RelayLimits: Sendable {
-  /// Hosts that may send to us by the relay: sixteen calls with four hosts each. More are not
-  /// let in.
-  package var peers = 64
-  /// Channels at once: two addresses of each of sixteen calls. The one unused for longest gives
-  /// way.
-  package var channels = 32
+  /// Hosts that may send to us by the relay: 32 calls with four hosts each. More are not let in.
+  package var peers = 128
+  /// Channels at once: two addresses of each of 32 calls. The one unused for longest gives way.
+  package var channels = 64
   /// Requests under way: one for each host and channel, twice where calls come and go.
-  package var transactions = 200
+  package var transactions = 400
   /// Seconds for which an allocation is asked for; the server may give less (RFC 8656 §7.2: 600).
   package var lifetime: UInt32 = 600
   /// Between two permissions for one host; the server forgets each after 5 minutes (§9).

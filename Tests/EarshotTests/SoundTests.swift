@@ -89,6 +89,26 @@ import Testing
     #expect(reports[0].speakers.allSatisfy { $0.call == nil })
   }
 
+  /// Goal: after a mute the own level is that since the report before, not since the beginning.
+  @Test func `the own sound by a relay is measured through a mute`() {
+    var teller = VolumeTeller()
+    teller.set(VolumeIndication(smoothing: 0))
+    var sums = SoundSums()
+    var volumes: [Int] = []
+    for index in 0..<6 {
+      // Loud first, and soft from the mute on.
+      sums.sourceEnergy += (index < 2 ? 0.1 : 1e-5) * 0.2
+      sums.sourceSeconds += 0.2
+      let told = teller.report(
+        [], own: sums, isOwnMuted: index == 2 || index == 3,
+        now: Instant(nanoseconds: UInt64(index + 1) * 200_000_000))
+      let own = told.reports.first { $0.isLocal }
+      volumes.append(own?.totalVolume ?? -1)
+    }
+    #expect(volumes[0] == volumes[1] && volumes[2...3] == [-1, -1])
+    #expect(volumes[4] == volumes[5] && volumes[4] < volumes[0] / 2 + 20)
+  }
+
   @Test mutating func `smoothing makes steps smaller`() throws {
     let first = try #require(report(local: nil, [1], smoothing: 3).reports.first)
     #expect((60...68).contains(first.speakers[0].volume))

@@ -39,7 +39,7 @@ struct RelayedSound {
       VolumeTeller.Source(
         party: .member(uid), sums: line.audio.sums, isMuted: true, isRemoteMuted: false)
     }
-    return volumes.report(sources, own: isMuted ? nil : sending?.audio.sums, now: now)
+    return volumes.report(sources, own: sending?.audio.sums, isOwnMuted: isMuted, now: now)
   }
 
   /// Looks for the pitch of the own voice where that is wanted.

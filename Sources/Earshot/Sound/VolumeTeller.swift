@@ -39,20 +39,24 @@ struct VolumeTeller {
     var isRemoteMuted: Bool
   }
 
-  /// - Parameter own: The own sound while it is sent, where that belongs to none of the sources.
+  /// - Parameters:
+  ///   - own: The own sound, where that belongs to none of the sources.
+  ///   - isOwnMuted: It is not sent at present; what is measured goes on.
   mutating func report(
-    _ sources: [Source], own: SoundSums? = nil, now: Instant
+    _ sources: [Source], own: SoundSums? = nil, isOwnMuted: Bool = false, now: Instant
   ) -> (reports: [VolumeReport], speaker: VolumeParty?) {
     guard let options else { return ([], nil) }
     let readings = sources.map { reading($0) }
     before = Dictionary(uniqueKeysWithValues: sources.map { ($0.party, $0.sums) })
     return meter.report(
-      readings, own: ownReading(own), smoothing: options.smoothing, now: now)
+      readings, own: ownReading(own, isOwnMuted), smoothing: options.smoothing, now: now)
   }
 
-  private mutating func ownReading(_ own: SoundSums?) -> VolumeMeter.OwnReading? {
+  private mutating func ownReading(
+    _ own: SoundSums?, _ isMuted: Bool
+  ) -> VolumeMeter.OwnReading? {
     defer { ownBefore = own }
-    guard let own else { return nil }
+    guard let own, !isMuted else { return nil }
     let last = ownBefore ?? SoundSums()
     return Self.level(own.sourceEnergy - last.sourceEnergy, own.sourceSeconds - last.sourceSeconds)
       .map { VolumeMeter.OwnReading(level: $0, pitch: own.pitch) }
