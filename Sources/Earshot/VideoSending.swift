@@ -121,7 +121,7 @@ struct VideoSending: ~Copyable {
     if encoder == nil {
       encoder = try AdaptiveEncoder(
         size: picture.i420.size, framesPerSecond: framesPerSecond,
-        bitsPerSecond: demand.steadyBitsPerSecond)
+        bitsPerSecond: demand.steadyBitsPerSecond, stopwatch: rings.stopwatch)
     }
     return try encoder?.encode(
       picture.i420, milliseconds: media / 1_000_000,

@@ -8,13 +8,13 @@ import Video
 
   static func load(nanosecondsPerPixel cost: Double) -> EncoderLoad {
     var load = EncoderLoad()
-    for _ in 0..<10 { load.handle(.nanoseconds(Int64(cost * 921_600)), pixelCount: 921_600) }
+    for _ in 0..<10 { load.handlePicture(.nanoseconds(Int64(cost * 921_600)), pixelCount: 921_600) }
     return load
   }
 
   @Test func `nothing above 1280×720 is begun before ten pictures were timed`() {
     var load = EncoderLoad()
-    for _ in 0..<9 { load.handle(.milliseconds(1), pixelCount: 921_600) }
+    for _ in 0..<9 { load.handlePicture(.milliseconds(1), pixelCount: 921_600) }
     let best = load.best(for: Self.hd, framesPerSecond: 30, present: Self.last)
     #expect(VideoLadder.rungs[best].box == PictureTests.size(1280, 720))
   }
@@ -44,17 +44,66 @@ import Video
 
   @Test func `one slow picture changes little, a second of them all`() {
     var load = Self.load(nanosecondsPerPixel: 10)
-    load.handle(.nanoseconds(40 * 921_600), pixelCount: 921_600)
+    load.handlePicture(.nanoseconds(40 * 921_600), pixelCount: 921_600)
     #expect(load.best(for: Self.hd, framesPerSecond: 30, present: 0) == 0)
-    for _ in 0..<30 { load.handle(.nanoseconds(40 * 921_600), pixelCount: 921_600) }
+    for _ in 0..<30 { load.handlePicture(.nanoseconds(40 * 921_600), pixelCount: 921_600) }
     #expect(load.best(for: Self.hd, framesPerSecond: 30, present: 0) > 0)
+  }
+
+  /// A host that makes 30 pictures of 1280×720 a second with a tenth of its time, as one was
+  /// measured: 3 ns a pixel, half a millisecond a picture at the least, 1.3 ms to make it smaller.
+  @Test(arguments: [1.0, 3.0])
+  func `small pictures do not say that large ones are too much`(times slower: Double) {
+    let small = PictureTests.size(320, 180)
+    let source = PictureTests.size(1280, 720)
+    var load = EncoderLoad()
+    for _ in 0..<20 {
+      load.handle(
+        EncoderLoad.Times(
+          coding: .microseconds(Int64(490 * slower)), scaling: .microseconds(Int64(1300 * slower))),
+        pixelCount: small.pixelCount, source: source.pixelCount)
+    }
+    let best = load.best(for: source, framesPerSecond: 30, present: 5)
+    #expect(VideoLadder.rungs[best].box == source)
+  }
+
+  @Test func `to make a picture smaller counts at each size but the source's own`() {
+    let source = PictureTests.size(1280, 720)
+    var load = EncoderLoad()
+    for _ in 0..<20 {
+      load.handle(
+        EncoderLoad.Times(coding: .milliseconds(5), scaling: .milliseconds(30)),
+        pixelCount: 518_400, source: source.pixelCount)
+    }
+    // 9 ms at its own size; 35 ms at 960×540, of 33; 26.7 ms alone, below 24 a second.
+    #expect(VideoLadder.rungs[load.best(for: source, framesPerSecond: 30, present: 2)].box == source)
+  }
+
+  @Test func `a small picture on a host that is far too slow lets no large one in`() {
+    let source = PictureTests.size(1280, 720)
+    var load = EncoderLoad()
+    for _ in 0..<20 {
+      load.handle(
+        EncoderLoad.Times(coding: .milliseconds(10)), pixelCount: 57_600,
+        source: source.pixelCount)
+    }
+    // 10 ms a picture; 1280×720 would take 73 ms.
+    let best = load.best(for: source, framesPerSecond: 30, present: 5)
+    #expect(VideoLadder.rungs[best].box != source)
   }
 
   @Test func `what cannot be is not taken`() {
     var load = EncoderLoad()
-    load.handle(.zero, pixelCount: 100)
-    load.handle(.milliseconds(1), pixelCount: 0)
-    for _ in 0..<9 { load.handle(.milliseconds(1), pixelCount: 100) }
+    load.handlePicture(.zero, pixelCount: 100)
+    load.handlePicture(.milliseconds(1), pixelCount: 0)
+    for _ in 0..<9 { load.handlePicture(.milliseconds(1), pixelCount: 100) }
     #expect(load.cost == nil)
+  }
+}
+
+extension EncoderLoad {
+  /// A picture of the source's own size.
+  fileprivate mutating func handlePicture(_ took: Duration, pixelCount: Int) {
+    handle(Times(coding: took), pixelCount: pixelCount, source: pixelCount)
   }
 }

@@ -39,11 +39,19 @@ package struct AdaptiveEncoder: ~Copyable {
   private var decimator = PictureDecimator()
   private var scaler = PictureScaler()
   private var scaled: I420Picture
+  private let stopwatch: (@Sendable () -> Instant)?
+  /// What it took to make the last picture smaller, and the pixels of its source.
+  private var scaling = Duration.zero
+  private var sourcePixels = 0
 
-  /// - Parameter size: of the source's pictures, until others come.
+  /// - Parameters:
+  ///   - size: of the source's pictures, until others come.
+  ///   - stopwatch: times how long it takes to make pictures smaller; `nil` = that takes nothing.
   package init(
-    size: PictureSize, framesPerSecond: Int, bitsPerSecond: Int, temporalLayers: Int = 2
+    size: PictureSize, framesPerSecond: Int, bitsPerSecond: Int, temporalLayers: Int = 2,
+    stopwatch: (@Sendable () -> Instant)? = nil
   ) throws(VPXError) {
+    self.stopwatch = stopwatch
     let best = load.best(
       for: size, framesPerSecond: framesPerSecond, present: VideoLadder.rungs.count - 1)
     ladder = VideoLadder(bitsPerSecond: bitsPerSecond, best: best)
@@ -60,7 +68,10 @@ package struct AdaptiveEncoder: ~Copyable {
 
   /// Takes what the last picture that became a frame took, from `encode` to its return.
   package mutating func handleEncoded(_ frame: EncodedFrame, took: Duration) {
-    if !frame.isKeyFrame { load.handle(took, pixelCount: frame.size.pixelCount) }
+    guard !frame.isKeyFrame else { return }
+    load.handle(
+      EncoderLoad.Times(coding: took - scaling, scaling: scaling),
+      pixelCount: frame.size.pixelCount, source: sourcePixels)
   }
 
   /// Whether the host keeps up with no better rung than the present one, for this source.
@@ -94,11 +105,15 @@ package struct AdaptiveEncoder: ~Copyable {
       VP8Encoder.Settings(
         size: size, bitsPerSecond: demand.bitsPerSecond, framesPerSecond: rate,
         temporalLayers: temporalLayers))
+    sourcePixels = picture.size.pixelCount
+    scaling = .zero
     guard size != picture.size else {
       return try encoder.encode(picture, milliseconds: milliseconds, into: &output)
     }
     if scaled.size != size { scaled = I420Picture(size) }
+    let began = stopwatch?()
     scaler.scale(picture, into: &scaled)
+    if let stopwatch, let began { scaling = stopwatch() - began }
     return try encoder.encode(scaled, milliseconds: milliseconds, into: &output)
   }
 }
