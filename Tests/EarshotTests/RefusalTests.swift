@@ -30,7 +30,7 @@ import Testing
       try await endpoint.waitUntilRegistered()
     }
     let waited = SystemClock.now.nanoseconds(since: began) / 1_000_000
-    #expect(error == .nothingListens(address) && waited >= 700, "\(waited) ms")
+    #expect(error == .nothingListens(address) && (700..<6000).contains(waited), "\(waited) ms")
     // It was a hint: attempts go on, and the server that is started now is found.
     let rendezvous = try LoopbackRendezvous(binding: address)
     for await event in events {
