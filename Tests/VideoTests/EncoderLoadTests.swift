@@ -80,6 +80,35 @@ import Video
     #expect(VideoLadder.rungs[best].box == source)
   }
 
+  /// Four times slower than a host was measured to be (`VideoQuality speed`): 3.2 ms at 320×240 and
+  /// 30 ms at 1280×720, of 33.
+  @Test func `nor do small pictures promise large ones that are too much`() {
+    let source = PictureTests.size(1280, 720)
+    var load = EncoderLoad()
+    for _ in 0..<20 {
+      load.handle(
+        EncoderLoad.Times(coding: .microseconds(3200), scaling: .microseconds(5100)),
+        pixelCount: 76_800, source: source.pixelCount)
+    }
+    let best = load.best(for: source, framesPerSecond: 30, present: 5)
+    #expect(VideoLadder.rungs[best].box != source)
+  }
+
+  @Test func `one that was slow to be made smaller is one of ten`() {
+    let source = PictureTests.size(1280, 720)
+    var load = EncoderLoad()
+    for number in 0..<20 {
+      load.handle(
+        EncoderLoad.Times(
+          coding: .milliseconds(15), scaling: .milliseconds(number == 0 ? 200 : 4)),
+        pixelCount: 518_400, source: source.pixelCount)
+    }
+    // 26.2 ms at its own size, above 0.7 of 33; 25.8 ms at 960×540, below 0.85. If the first one
+    // weighed more, each smaller size would seem too much as well.
+    let best = load.best(for: source, framesPerSecond: 30, present: 2)
+    #expect(VideoLadder.rungs[best].box == PictureTests.size(960, 540))
+  }
+
   @Test func `a small picture on a host that is far too slow lets no large one in`() {
     let source = PictureTests.size(1280, 720)
     var load = EncoderLoad()
@@ -88,7 +117,7 @@ import Video
         EncoderLoad.Times(coding: .milliseconds(10)), pixelCount: 57_600,
         source: source.pixelCount)
     }
-    // 10 ms a picture; 1280×720 would take 73 ms.
+    // 10 ms a picture; 1280×720 would take 121 ms.
     let best = load.best(for: source, framesPerSecond: 30, present: 5)
     #expect(VideoLadder.rungs[best].box != source)
   }
