@@ -104,8 +104,8 @@ package struct EncoderLoad: Sendable {
   /// the other one leaves room for the key frame that a change of size costs.
   private static let mostToStay = 0.85
   private static let mostToEnter = 0.7
-  /// What each picture costs, whatever its size, in pixels: `VideoQuality speed` has 10.4 ns a pixel
-  /// at 320×240, 8.8 at 640×480 and 8.2 at 1280×720.
+  /// What each picture costs, whatever its size, in pixels: `VideoQuality speed` has 10.4 ns a
+  /// pixel at 320×240, 8.8 at 640×480 and 8.2 at 1280×720.
   private static let partOfEach = 20_000
   /// Pixels that a first picture may have: 1280×720.
   private static let mostWithoutEvidence = 921_600
