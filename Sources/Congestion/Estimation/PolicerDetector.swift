@@ -34,13 +34,11 @@ package struct PolicerDetector: Sendable, BitwiseCopyable {
     package var lossShare = 0.4
     /// Below this × the loss before, a lower rate is tried at once, twice at most. Tuned.
     package var repeatShare = 0.75
-    /// Where less arrives in a trial at the start, × its rate, a lower one is tried as well. Tuned.
-    package var swampedShare = 0.65
-    /// So often at most. Tuned.
+    /// While no ceiling is known a lower rate is tried so often at most. Tuned.
     package var mostRepeats = 5
     /// The lower rate is of no less delivered than this × the rate before. Tuned.
     package var leastRepeat = 0.3
-    /// After a trial in vain at the start no more is tried than this × its rate. Tuned.
+    /// After a trial in vain while no ceiling is known no more is tried than this × its rate. Tuned.
     package var failedRoom = 2.5
     /// The ceiling, × what the policer passed. Tuned.
     package var ceilingShare = 0.97
@@ -190,7 +188,7 @@ package struct PolicerDetector: Sendable, BitwiseCopyable {
       return find(trial, run: losses.run, delivered: delivered, now: now)
     }
     let isLess = trial.count.share < trial.lossBefore * constants.repeatShare
-    if isLess && trial.repeats < 2 || isSwamped(trial, delivered: delivered) {
+    if isLess && trial.repeats < 2 || mayBeBurst(trial) {
       return repeatLower(trial, delivered: delivered, now: now)
     }
     return fail(trial, now: now)
@@ -199,11 +197,13 @@ package struct PolicerDetector: Sendable, BitwiseCopyable {
   /// It was begun while no ceiling was known.
   private func isDeep(_ trial: Trial) -> Bool { trial.rate < trial.delivered * 0.75 }
 
-  /// So little arrives that a deep burst may have passed for delivered at the start.
-  private func isSwamped(_ trial: Trial, delivered: Double) -> Bool {
-    isDeep(trial) && trial.repeats < constants.mostRepeats
-      && (delivered < trial.rate * constants.swampedShare
-        || trial.count.share > 1 - constants.swampedShare)
+  /// A burst may have passed for delivered, and its losses for few: the loss of the trial
+  /// itself is then what the next one is judged by. The line's own does not fall.
+  private func mayBeBurst(_ trial: Trial) -> Bool {
+    guard isDeep(trial) || ceiling.isFinite, trial.repeats < constants.mostRepeats else {
+      return false
+    }
+    return trial.repeats == 0 || trial.count.share < trial.lossBefore * constants.repeatShare
   }
 
   private mutating func find(
@@ -231,6 +231,7 @@ package struct PolicerDetector: Sendable, BitwiseCopyable {
     let share = isDeep(trial) ? constants.firstRateShare : constants.rateShare
     lower.delivered = min(trial.rate, max(delivered, trial.rate * constants.leastRepeat))
     lower.rate = lower.delivered * share
+    if isDeep(trial) || ceiling.isFinite { lower.lossBefore = trial.count.share }
     lower.began = now
     lower.count = SuddenLoss.Count()
     lower.repeats += 1
