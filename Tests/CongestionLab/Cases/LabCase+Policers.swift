@@ -7,7 +7,7 @@ extension LabCase {
     [(0.8, 12.0), (1.5, 20), (3, 40)].map { policed($0.0 * 1e6, bytes: $0.1 * 1_000) }
     + [([(20.0, 1.0)], 0.3), ([(20, 2)], 0.5), ([(20, 1.5), (24, 1.5), (28, 1.5)], 0.4)].map(faded)
 
-  private static func policed(_ rate: Double, bytes: Double) -> LabCase {
+  package static func policed(_ rate: Double, bytes: Double) -> LabCase {
     LabCase(
       "policer\(Int(rate / 1e3))",
       "policer of \(Int(rate / 1e3)) kbit/s and \(Int(bytes / 1e3)) kB, no queue, RTT 50",
