@@ -137,8 +137,8 @@ import Testing
         }
         losses.finishReport(isQueued: false)
         step = policer.handleReport(
-          losses, rates: PolicerDetector.Rates(estimate: 2e6, delivered: 1e6), isQueued: false,
-          cycle: 50_000, now: now)
+          losses, rates: PolicerDetector.Rates(estimate: 2e6, delivered: 1e6, usual: 1e6),
+          isQueued: false, cycle: 50_000, now: now)
         if policer.trialRate != nil { sawTrial = true }
         if sawTrial, policer.trialRate == nil { break }
       }

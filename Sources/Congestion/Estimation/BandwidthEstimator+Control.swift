@@ -94,7 +94,8 @@ extension BandwidthEstimator {
   /// Whether the policer detector has the last word.
   private mutating func obeyTrial(now: Instant) -> Bool {
     defer { if policer.trialRate != nil { _ = busyPeriod.end(cycle: path.cycle, now: now) } }
-    let rates = PolicerDetector.Rates(estimate: estimate, delivered: path.delivery.recent)
+    let rates = PolicerDetector.Rates(
+      estimate: estimate, delivered: path.delivery.recent, usual: path.delivery.usual)
     let step = policer.handleReport(
       path.losses, rates: rates, isQueued: isBusy, cycle: path.cycle, now: now)
     switch step {

@@ -38,6 +38,10 @@ package struct PolicerDetector: Sendable, BitwiseCopyable {
     package var mostRepeats = 5
     /// The lower rate is of no less delivered than this × the rate before. Tuned.
     package var leastRepeat = 0.3
+    /// The same where what arrives is known. Tuned.
+    package var leastRepeatKnown = 0.6
+    /// Above this × what arrived over seconds, delivered may be a burst. Tuned.
+    package var burstShare = 1.3
     /// After a trial in vain while no ceiling is known no more is tried than this × its rate. Tuned.
     package var failedRoom = 2.5
     /// The ceiling, × what the policer passed. Tuned.
@@ -80,6 +84,8 @@ package struct PolicerDetector: Sendable, BitwiseCopyable {
     var estimate: Double
     /// Without any correction for losses.
     var delivered: Double
+    /// The same over seconds.
+    var usual: Double
   }
 
   private struct Trial: Sendable, BitwiseCopyable {
@@ -135,12 +141,16 @@ package struct PolicerDetector: Sendable, BitwiseCopyable {
     raise(delivered: delivered, cycle: cycle, now: now)
     guard !isQueued, losses.lostInReport > 0, delivered > 0 else { return .none }
     if sudden.isSudden(isSettled: ceiling.isFinite), now >= next.sudden {
-      // The burst that a policer lets through counts as delivered.
-      let share = ceiling.isFinite ? constants.rateShare : constants.firstRateShare
+      // Above what arrived for seconds, the burst that a policer lets through may count as delivered.
+      let isKnown = ceiling.isFinite || rates.delivered <= rates.usual * constants.burstShare
+      let share = isKnown ? constants.rateShare : constants.firstRateShare
       return begin(sudden.cautiousShare, rates, share: share, now: now)
     }
     guard losses.inherent > constants.leastLoss, now >= due else { return .none }
-    return begin(losses.inherent, rates, share: constants.rateShare, now: now)
+    let step = begin(losses.inherent, rates, share: constants.rateShare, now: now)
+    // What arrives is known well.
+    trial?.repeats = 1
+    return step
   }
 
   /// The losses of the last moments had another cause: watching begins again.
@@ -200,10 +210,9 @@ package struct PolicerDetector: Sendable, BitwiseCopyable {
   /// A burst may have passed for delivered, and its losses for few: the loss of the trial
   /// itself is then what the next one is judged by. The line's own does not fall.
   private func mayBeBurst(_ trial: Trial) -> Bool {
-    guard isDeep(trial) || ceiling.isFinite, trial.repeats < constants.mostRepeats else {
-      return false
-    }
-    return trial.repeats == 0 || trial.count.share < trial.lossBefore * constants.repeatShare
+    if trial.repeats == 0 { return true }
+    return (isDeep(trial) || ceiling.isFinite) && trial.repeats < constants.mostRepeats
+      && trial.count.share < trial.lossBefore * constants.repeatShare
   }
 
   private mutating func find(
@@ -229,9 +238,12 @@ package struct PolicerDetector: Sendable, BitwiseCopyable {
   private mutating func repeatLower(_ trial: Trial, delivered: Double, now: Instant) -> Step {
     var lower = trial
     let share = isDeep(trial) ? constants.firstRateShare : constants.rateShare
-    lower.delivered = min(trial.rate, max(delivered, trial.rate * constants.leastRepeat))
+    let least = trial.rate * (isDeep(trial) ? constants.leastRepeat : constants.leastRepeatKnown)
+    lower.delivered = min(trial.rate, max(delivered, least))
     lower.rate = lower.delivered * share
-    if isDeep(trial) || ceiling.isFinite { lower.lossBefore = trial.count.share }
+    if isDeep(trial) || ceiling.isFinite || trial.repeats == 0 {
+      lower.lossBefore = trial.count.share
+    }
     lower.began = now
     lower.count = SuddenLoss.Count()
     lower.repeats += 1
