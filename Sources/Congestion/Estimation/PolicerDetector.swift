@@ -30,6 +30,8 @@ package struct PolicerDetector: Sendable, BitwiseCopyable {
     package var rateShare = 0.9
     /// The same while no ceiling is known, where the burst that a policer lets through counts as delivered. Tuned.
     package var firstRateShare = 0.6
+    /// Least rate of a trial, bit/s: audio has a ceiling of its own. Tuned.
+    package var leastRate = 150_000.0
     /// It is a policer if less than this × the loss before is lost. Tuned.
     package var lossShare = 0.4
     /// Below this × the loss before, a lower rate is tried at once, twice at most. Tuned.
@@ -47,7 +49,7 @@ package struct PolicerDetector: Sendable, BitwiseCopyable {
     /// The ceiling, × what the policer passed. Tuned.
     package var ceilingShare = 0.97
     /// From a verdict to the first step; doubles each time the same rate is found. Tuned.
-    package var hold = Duration.seconds(1)
+    package var hold = Duration.milliseconds(500)
     /// Longest such time. Tuned.
     package var mostHold = Duration.seconds(16)
     /// Two rates are the same up to this, share. Tuned.
@@ -168,7 +170,7 @@ package struct PolicerDetector: Sendable, BitwiseCopyable {
   private mutating func begin(
     _ loss: Double, _ rates: Rates, share: Double, now: Instant
   ) -> Step {
-    let rate = min(rates.delivered * share, rates.estimate)
+    let rate = min(max(rates.delivered * share, constants.leastRate), rates.estimate)
     trial = Trial(
       rate: rate, delivered: rates.delivered, began: now, lossBefore: loss,
       estimateBefore: rates.estimate)
@@ -240,7 +242,7 @@ package struct PolicerDetector: Sendable, BitwiseCopyable {
     let share = isDeep(trial) ? constants.firstRateShare : constants.rateShare
     let least = trial.rate * (isDeep(trial) ? constants.leastRepeat : constants.leastRepeatKnown)
     lower.delivered = min(trial.rate, max(delivered, least))
-    lower.rate = lower.delivered * share
+    lower.rate = min(max(lower.delivered * share, constants.leastRate), trial.rate)
     if isDeep(trial) || ceiling.isFinite || trial.repeats == 0 {
       lower.lossBefore = trial.count.share
     }
