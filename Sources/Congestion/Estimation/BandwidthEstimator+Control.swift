@@ -62,8 +62,8 @@ extension BandwidthEstimator {
 
   // MARK: Control
 
-  /// The usual: while there is a queue, the rate that keeps it at the target; without one, more; and
-  /// never more than a policer passes.
+  /// The usual: while there is a queue, the rate that keeps it at the target; without one, more.
+  /// Never more than a policer passes.
   mutating func adjust(elapsed: Double, now: Instant) {
     if obeyTrial(now: now) { return }
     follow(elapsed: elapsed, now: now)

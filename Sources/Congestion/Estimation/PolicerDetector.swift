@@ -28,7 +28,7 @@ package struct PolicerDetector: Sendable, BitwiseCopyable {
     package var settling = Duration.seconds(3)
     /// Rate of a trial, × delivery rate, below 1: what the policer passes, less a little. Tuned.
     package var rateShare = 0.9
-    /// The same while no ceiling is known, where the burst that a policer lets through counts as delivered. Tuned.
+    /// The same where the burst that a policer lets through may count as delivered. Tuned.
     package var firstRateShare = 0.6
     /// Least rate of a trial, bit/s: audio has a ceiling of its own. Tuned.
     package var leastRate = 150_000.0
@@ -44,7 +44,7 @@ package struct PolicerDetector: Sendable, BitwiseCopyable {
     package var leastRepeatKnown = 0.6
     /// Above this × what arrived over seconds, delivered may be a burst. Tuned.
     package var burstShare = 1.3
-    /// After a trial in vain while no ceiling is known no more is tried than this × its rate. Tuned.
+    /// After such a trial in vain no more is tried than this × its rate. Tuned.
     package var failedRoom = 2.5
     /// The ceiling, × what the policer passed. Tuned.
     package var ceilingShare = 0.97
@@ -143,7 +143,7 @@ package struct PolicerDetector: Sendable, BitwiseCopyable {
     raise(delivered: delivered, cycle: cycle, now: now)
     guard !isQueued, losses.lostInReport > 0, delivered > 0 else { return .none }
     if sudden.isSudden(isSettled: ceiling.isFinite), now >= next.sudden {
-      // Above what arrived for seconds, the burst that a policer lets through may count as delivered.
+      // Above what arrived for seconds, a burst that a policer lets through may be delivered.
       let isKnown = ceiling.isFinite || rates.delivered <= rates.usual * constants.burstShare
       let share = isKnown ? constants.rateShare : constants.firstRateShare
       return begin(sudden.cautiousShare, rates, share: share, now: now)
@@ -206,7 +206,7 @@ package struct PolicerDetector: Sendable, BitwiseCopyable {
     return fail(trial, now: now)
   }
 
-  /// It was begun while no ceiling was known.
+  /// It was begun where a burst may count as delivered.
   private func isDeep(_ trial: Trial) -> Bool { trial.rate < trial.delivered * 0.75 }
 
   /// A burst may have passed for delivered, and its losses for few: the loss of the trial
