@@ -24,6 +24,13 @@ package struct PolicerDetector: Sendable, BitwiseCopyable {
     package var mostPause = Duration.seconds(120)
     /// From a trial in vain to the next because of sudden losses. Tuned.
     package var suddenPause = Duration.seconds(1)
+    /// Losses are sudden for this long before what still arrives is told: the span of `recent`.
+    package var watch = Duration.milliseconds(150)
+    /// A policer passes what it passed before, × delivery rate over seconds. What falls below is a
+    /// fade. Tuned.
+    package var keptShare = 0.85
+    /// For so long what arrived before is not tried a second time. Tuned.
+    package var retryPause = Duration.seconds(10)
     /// First trial after the start where the loss is not sudden. Tuned.
     package var settling = Duration.seconds(3)
     /// Rate of a trial, × delivery rate, below 1: what the policer passes, less a little. Tuned.
@@ -99,11 +106,17 @@ package struct PolicerDetector: Sendable, BitwiseCopyable {
     var estimateBefore: Double
     var count = SuddenLoss.Count()
     var repeats = 0
+    /// What arrived for seconds before the losses, in bit/s.
+    var usual = 0.0
   }
 
   private let constants: Constants
   private var sudden: SuddenLoss
   private var trial: Trial?
+  /// Since when losses are sudden, and what arrived for seconds before, in bit/s.
+  private var onset: (since: Instant, usual: Double)?
+  /// From when on what arrived before losses may be tried once more.
+  private var nextRetry = Instant.zero
   /// When trials may next be: because the loss is high, or because it is sudden.
   private var next: (high: Instant?, sudden: Instant) = (nil, .zero)
   private var pause: Duration
@@ -141,8 +154,9 @@ package struct PolicerDetector: Sendable, BitwiseCopyable {
     let due = next.high ?? now + constants.settling
     next.high = due
     raise(delivered: delivered, cycle: cycle, now: now)
+    watchOnset(rates, now: now)
     guard !isQueued, losses.lostInReport > 0, delivered > 0 else { return .none }
-    if sudden.isSudden(isSettled: ceiling.isFinite), now >= next.sudden {
+    if let onset, now >= next.sudden, mayBePolicer(rates, since: onset.since, now: now) {
       // Above what arrived for seconds, a burst that a policer lets through may be delivered.
       let isKnown = ceiling.isFinite || rates.delivered <= rates.usual * constants.burstShare
       let share = isKnown ? constants.rateShare : constants.firstRateShare
@@ -153,6 +167,17 @@ package struct PolicerDetector: Sendable, BitwiseCopyable {
     // What arrives is known well.
     trial?.repeats = 1
     return step
+  }
+
+  private mutating func watchOnset(_ rates: Rates, now: Instant) {
+    guard sudden.isSudden(isSettled: ceiling.isFinite) else { return onset = nil }
+    onset = onset ?? (now, rates.usual)
+  }
+
+  /// A policer that drops something still passes all that it passed before. In a fade less arrives.
+  private func mayBePolicer(_ rates: Rates, since: Instant, now: Instant) -> Bool {
+    if ceiling.isFinite || !sudden.isKnown { return true }
+    return now - since >= constants.watch && rates.delivered >= rates.usual * constants.keptShare
   }
 
   /// The losses of the last moments had another cause: watching begins again.
@@ -173,7 +198,7 @@ package struct PolicerDetector: Sendable, BitwiseCopyable {
     let rate = min(max(rates.delivered * share, constants.leastRate), rates.estimate)
     trial = Trial(
       rate: rate, delivered: rates.delivered, began: now, lossBefore: loss,
-      estimateBefore: rates.estimate)
+      estimateBefore: rates.estimate, usual: onset?.usual ?? 0)
     return .trial(rate)
   }
 
@@ -220,6 +245,7 @@ package struct PolicerDetector: Sendable, BitwiseCopyable {
   private mutating func find(
     _ trial: Trial, run: Double, delivered: Double, now: Instant
   ) -> Step {
+    if wasMoreBefore(trial), now >= nextRetry { return retry(trial, now: now) }
     let isSame = abs(trial.delivered - passed) <= constants.sameRate * passed
     hold = isSame ? min(hold * 2, constants.mostHold) : constants.hold
     passed = trial.delivered
@@ -234,6 +260,20 @@ package struct PolicerDetector: Sendable, BitwiseCopyable {
     pause = constants.pause
     next.high = now + pause
     return .found(passed, loss: trial.count.share)
+  }
+
+  /// For seconds more had arrived than during the losses.
+  private func wasMoreBefore(_ trial: Trial) -> Bool {
+    !ceiling.isFinite && trial.delivered < trial.usual * constants.keptShare
+  }
+
+  /// It may have been a fade that is over: what arrived before it is sent again. If a policer drops
+  /// it, the next trial tells.
+  private mutating func retry(_ trial: Trial, now: Instant) -> Step {
+    self.trial = nil
+    sudden.settle(trial.count)
+    nextRetry = now + constants.retryPause
+    return .failed(min(trial.estimateBefore, trial.usual))
   }
 
   /// Less was lost, but not little: more than the policer passes had arrived.

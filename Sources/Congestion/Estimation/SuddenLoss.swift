@@ -75,7 +75,8 @@ package struct SuddenLoss: Sendable, BitwiseCopyable {
     recent.all += losses.settledInReport
     recent.lost += losses.lostInReport
     let borne = usualShare * constants.borneShare + constants.borne
-    sum = max(0, sum + (losses.lostInReport - borne * losses.settledInReport) / run)
+    let change = (losses.lostInReport - borne * losses.settledInReport) / run
+    sum = min(max(0, sum + change), constants.mostSum * 2)
   }
 
   /// More is lost than chance makes of what was lost before.
