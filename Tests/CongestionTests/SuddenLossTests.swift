@@ -67,6 +67,19 @@ import Testing
     #expect(!sudden.isSudden(isSettled: false))
   }
 
+  /// Fades that the report has no case of: 90 % are carried again, and pictures never end.
+  @Test(arguments: [(1.2, 0.45), (1.7, 0.35), (2.2, 0.55)])
+  func `a fade is no policer`(seconds: Double, loss: Double) {
+    let lab = LabCase.faded([(at: 20, length: seconds)], loss: loss)
+    for seed in 1...3 as ClosedRange<UInt64> {
+      let world = lab.run(seed: seed)
+      func value(_ place: Int) -> Double? { lab.measures[place].read(lab, world) }
+      #expect(value(0) ?? 100 <= 2.5, "seed \(seed)")
+      #expect(value(1) ?? 0 >= 0.9, "seed \(seed)")
+      #expect(value(2) == 0, "seed \(seed)")
+    }
+  }
+
   /// Policers that the report has no case of.
   @Test(arguments: [(0.6e6, 9e3), (1.1e6, 30e3), (2.3e6, 90e3)])
   func `a call behind a policer keeps its video`(rate: Double, bytes: Double) {

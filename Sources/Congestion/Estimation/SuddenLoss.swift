@@ -18,7 +18,7 @@ package struct SuddenLoss: Sendable, BitwiseCopyable {
     package var leastAtFirst = 0.35
     /// Losses that are borne: × usual loss, and share of packets besides. What is beyond is summed
     /// up until it is sudden (CUSUM). Tuned.
-    package var borneShare = 1.5
+    package var borneShare = 1.75
     package var borne = 0.02
     /// Sum of runs of losses from which on they are sudden. Tuned.
     package var mostSum = 7.0

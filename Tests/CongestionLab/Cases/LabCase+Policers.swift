@@ -45,7 +45,7 @@ extension LabCase {
   /// - Parameters:
   ///   - fades: Begin and length of each, in seconds.
   ///   - loss: Share of packets lost in them.
-  private static func faded(_ fades: [(at: Double, length: Double)], loss: Double) -> LabCase {
+  package static func faded(_ fades: [(at: Double, length: Double)], loss: Double) -> LabCase {
     let end = fades.map { $0.at + $0.length }.max() ?? 0
     let name = "fade\(Int(loss * 100))"
     let length = fades.first?.length ?? 0
