@@ -20,13 +20,16 @@ package struct SuddenLoss: Sendable, BitwiseCopyable {
     /// up until it is sudden (CUSUM). Tuned.
     package var borneShare = 1.75
     package var borne = 0.02
+    /// The same while nothing is known of what was before, share of packets. Tuned.
+    package var borneAtFirst = 0.25
     /// Sum of runs of losses from which on they are sudden. Tuned.
     package var mostSum = 7.0
     /// The same where a policer is known. Tuned.
     package var mostSumSettled = 3.5
     /// Least number of losses while nothing is known of what was before. Tuned.
     package var fewestAtFirst = 6.0
-    /// Standard deviations that a loss by which others are judged is taken lower. Tuned.
+    /// Standard deviations that a loss by which others are judged is taken lower, and the usual
+    /// loss higher. Tuned.
     package var caution = 1.5
 
     package init() {}
@@ -74,7 +77,9 @@ package struct SuddenLoss: Sendable, BitwiseCopyable {
     if isSettled { recent.scale(1 - leaving) } else { absorb(leaving) }
     recent.all += losses.settledInReport
     recent.lost += losses.lostInReport
-    let borne = usualShare * constants.borneShare + constants.borne
+    let borne =
+      isKnown || isSettled
+      ? greatestUsualShare * constants.borneShare + constants.borne : constants.borneAtFirst
     let change = (losses.lostInReport - borne * losses.settledInReport) / run
     sum = min(max(0, sum + change), constants.mostSum * 2)
   }
@@ -98,6 +103,13 @@ package struct SuddenLoss: Sendable, BitwiseCopyable {
 
   /// What is usually lost, share of packets.
   var usualShare: Double { isKnown ? before.share : 0 }
+
+  /// The same, as high as chance may have lowered it: few packets say little.
+  private var greatestUsualShare: Double {
+    guard isKnown else { return 0 }
+    let deviation = (max(before.share, 1 / before.all) * run / before.all).squareRoot()
+    return before.share + constants.caution * deviation
+  }
 
   /// The loss of the last moments, as low as chance may have raised it.
   var cautiousShare: Double {
