@@ -90,6 +90,12 @@ extension CallMedia {
       packet.removeAll()
     }
     if video.sender.hasFragment, association.admits(.video, now: now) {
+      // Where pictures fill the line, padding never has its turn.
+      if writeSizeTrial(into: &packet, association, as: .video, now: now) {
+        video.fill.noteTrial(byteCount: packet.count)
+        return .video
+      }
+      packet.removeAll()
       Session.beginPacket(&packet)
       if video.sender.pollFragment(into: &packet, now: now) {
         let rate = association.uplink?.allowance ?? 0
@@ -108,7 +114,7 @@ extension CallMedia {
     into packet: inout OutputSpan<UInt8>, on association: Association, now: Instant
   ) -> SendClass? {
     guard let video, mayStart, association.maySendMedia(now: now) else { return nil }
-    if writeSizeTrial(into: &packet, association, now: now) {
+    if writeSizeTrial(into: &packet, association, as: .padding, now: now) {
       video.fill.noteTrial(byteCount: packet.count)
       return .padding
     }
@@ -126,12 +132,13 @@ extension CallMedia {
     return isSealed ? sendClass : nil
   }
 
-  /// Padding, to see whether a packet so long arrives.
+  /// Padding, to see whether a packet so long arrives; seven times a second at most.
   @_lifetime(packet: copy packet)
   private func writeSizeTrial(
-    into packet: inout OutputSpan<UInt8>, _ association: Association, now: Instant
+    into packet: inout OutputSpan<UInt8>, _ association: Association, as sendClass: SendClass,
+    now: Instant
   ) -> Bool {
-    guard association.admits(.padding, now: now),
+    guard association.admits(sendClass, now: now),
       let byteCount = association.packetSize.pollTrial(now: now)
     else { return false }
     Session.beginPacket(&packet)
@@ -153,7 +160,8 @@ extension CallMedia {
     var deadline = earliest(bulk, earliest(video.nextCheck, video.requestDeadline))
     guard hasPath else { return deadline }
     if let trial = association.packetSize.nextDeadline {
-      deadline = earliest(deadline, max(trial, association.admission(of: .padding)))
+      let sendClass: SendClass = video.sender.hasFragment ? .video : .padding
+      deadline = earliest(deadline, max(trial, association.admission(of: sendClass)))
     }
     if video.sender.hasRetransmission {
       deadline = earliest(deadline, association.admission(of: .retransmission))

@@ -188,8 +188,11 @@ extension BandwidthEstimator {
   }
 
   private var startRoom: Double {
-    // What is lost here is not corrected for: it may be a policer's.
-    let arrived = path.delivery.most / path.delivery.correction(path.losses.inherent)
+    // Only what is usually lost is corrected for: the rest may be a policer's.
+    let (inherent, delivery) = (path.losses.inherent, path.delivery)
+    let arrived =
+      delivery.most / delivery.correction(inherent)
+      * delivery.correction(min(inherent, policer.usualLoss))
     let proven = arrived * limits.tuning.startUp.room + growth.constants.step
     return max(proven, limits.start)
   }

@@ -135,6 +135,9 @@ package struct PolicerDetector: Sendable, BitwiseCopyable {
     hold = constants.hold
   }
 
+  /// What is usually lost, share of packets; 0 before it is known.
+  var usualLoss: Double { sudden.usualShare }
+
   /// While a trial runs: what is sent, bit/s.
   var trialRate: Double? { trial?.rate }
 

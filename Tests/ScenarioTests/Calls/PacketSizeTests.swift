@@ -60,6 +60,21 @@ extension VideoCallTests {
     #expect(Self.limit(talk) == 1200)
   }
 
+  /// Pictures fill the line, so that a part of one is always waiting: the trial has its turn.
+  @Test(arguments: [400_000, 600_000, 1_000_000] as [UInt64])
+  func `longer packets are tried where pictures fill the line`(uplink: UInt64) throws {
+    for seed in UInt64(60)..<64 {
+      let talk = try Talk(seed: seed, uplink: uplink)
+      talk.run(.seconds(8))
+      Self.setMost(talk, 576)
+      talk.run(.seconds(3))
+      #expect(Self.limit(talk) == 548, "seed \(seed)")
+      Self.setMost(talk, nil)
+      talk.run(.seconds(6))
+      #expect(Self.limit(talk) == 1200, "seed \(seed)")
+    }
+  }
+
   /// Bursts in which all is lost, and a queue that overflows, take packets of all lengths. Where
   /// they look like a path that shrinks all the same, it is soon over: a round of trials, and 2 s.
   @Test(arguments: [400_000, 1_500_000] as [UInt64])
