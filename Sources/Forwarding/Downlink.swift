@@ -2,22 +2,30 @@ import Congestion
 import Primitives
 import Wire
 
-/// The way to one member that wants pictures: what it carries by the member's reports, which
+/// The way to one member: what it carries by the member's reports, which
 /// pictures it is for, and what waits for it. A class, because its parts are large and change in
 /// place; the member's seat owns it.
 final class Downlink {
   var choice: PictureChoice
-  private var history = SentPacketHistory(capacity: 1024)
+  /// For sound alone.
+  let isForSound: Bool
+  /// Padding is to show whether the line carries more sound.
+  private var triesSound = false
+  private var history: SentPacketHistory
   private var uplink: Uplink
   private var fresh: ForwardingQueue
   private var repairs: ForwardingQueue
   private var nextCheck: Instant
-  /// Hosts that showed pictures at the last look.
-  private var hostCount = 0
+  /// Hosts showed pictures at the last look.
+  private var hasPictures = false
+  /// What each of them may take of what the line carries.
+  private var hostShare = 1.0
   /// Bytes of a packet with a fragment on the line, as they are lately.
   private var packetByteCount = 1221.0
 
-  init(limits: ForwardingLimits, now: Instant) {
+  init(limits: ForwardingLimits, isForSound: Bool = false, now: Instant) {
+    self.isForSound = isForSound
+    history = SentPacketHistory(capacity: isForSound ? 512 : 1024)
     var estimator = EstimatorLimits()
     estimator.prior = limits.downlinkPrior
     estimator.most = limits.downlinkMost
@@ -73,14 +81,35 @@ final class Downlink {
     nextCheck = now + Uplink.checkInterval
     history.handleTimeout(now: now)
     settle()
-    uplink.setElastic(needs.count > 0 || choice.isTrying)
-    uplink.setFilled(choice.isTrying)
+    hasPictures = needs.count > 0
+    uplink.setElastic(isElastic)
+    uplink.setFilled(isTrying)
     uplink.check(bytesInFlight: history.bytesInFlight, now: now)
     let isOverloaded = wait > Self.longestWait
     choice.update(available: available, needs: needs, isOverloaded: isOverloaded, now: now)
-    hostCount = needs.count
+    let spared = max(1, available * Self.spared)
+    hostShare = needs.share(of: spared) / spared
     if isOverloaded { discardWaiting() }
   }
+
+  /// The same for sound.
+  func check(_ sound: inout SoundChoice, speakers: Int, wantsCopies: Bool, now: Instant) {
+    // Of sound alone, whatever else goes there.
+    uplink.setElastic(false)
+    let ceiling = uplink.audioAllowance
+    uplink.setElastic(isElastic)
+    let line = SoundChoice.Line(
+      taken: uplink.audioRate, arriving: uplink.estimator.acknowledgedRate,
+      estimate: uplink.allowance,
+      isOverloaded: ceiling < uplink.audioRate
+        && uplink.estimator.standingDelay > Self.longQueue)
+    sound.update(line, speakers: speakers, wantsCopies: wantsCopies, now: now)
+    triesSound = sound.isTrying
+  }
+
+  private var isElastic: Bool { hasPictures || isTrying }
+
+  private var isTrying: Bool { choice.isTrying || triesSound }
 
   private func settle() {
     while let outcome = history.poll() { uplink.handle(outcome) }
@@ -110,7 +139,7 @@ final class Downlink {
   var waitingCount: Int { fresh.count + repairs.count }
 
   /// Whether something waits, or is to fill the line.
-  var isBusy: Bool { waitingCount > 0 || choice.isTrying }
+  var isBusy: Bool { waitingCount > 0 || isTrying }
 
   /// Whether the next fragment may leave now.
   func hasDue(now: Instant) -> Bool {
@@ -120,7 +149,7 @@ final class Downlink {
 
   /// Whether the line has room for padding.
   func mayPad(now: Instant) -> Bool {
-    choice.isTrying && waitingCount == 0 && admits(.padding, now: now)
+    isTrying && waitingCount == 0 && admits(.padding, now: now)
   }
 
   /// Bytes of padding at once: sound that comes now waits 2.5 ms for it.
@@ -153,7 +182,7 @@ final class Downlink {
   var available: Double { max(0, uplink.allowance - uplink.audioRate) * payloadShare }
 
   /// The same for hosts to go by: a little less, so that the line has room for a step up.
-  var availableToHosts: Double { available * Self.hostShare / Double(max(1, hostCount)) }
+  var availableToHosts: Double { available * Self.spared * hostShare }
 
   /// How long what waits needs.
   private var wait: Duration {
@@ -165,9 +194,11 @@ final class Downlink {
 
   /// IP and UDP 28, DATA 25, VIDEO 10, CHANNEL_PICTURE 2 and now and then CHANNEL_SOURCE.
   private static let overhead = 66
-  private static let hostShare = 0.85
+  private static let spared = 0.85
   /// Pictures that would be later than that are left out.
   private static let longestWait = Duration.milliseconds(500)
+  /// µs: what waits for longer was not a moment's jitter.
+  private static let longQueue = 80_000.0
   private static let leastPadding = 200
   private static let mostPadding = 1100
 }

@@ -307,7 +307,12 @@ package final class ForwardingHub {
     seat.voice.handle(audio.label, pause: limits.speechPause, now: now)
     seat.voice.isForwarded = seat.room.isLoud(seat, limits: limits, now: now)
     guard seat.voice.isForwarded else { return counters.audioTooQuiet &+= 1 }
+    pictures.listen(seat.room, now: now)
     for other in seat.room.seats where other !== seat && other.isThere(limits, now: now) {
+      guard other.sound.admits(seat, to: other, limits, now: now) else {
+        counters.audioLeftOut &+= 1
+        continue
+      }
       append(.audio(from: seat.slot, number), to: other)
     }
   }

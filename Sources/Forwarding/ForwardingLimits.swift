@@ -65,6 +65,12 @@ package struct ForwardingLimits: Sendable {
   package var downlinks = 4096
   /// Of them in one part of the address space: no network has more than half.
   package var downlinksPerPrefix = PrefixShares(host: 512, site: 1024, network: 2048)
+  /// Members that get no pictures, of whose lines is known what sound they carry: 100 MB. And of
+  /// them in one part of the address space.
+  package var soundLines = 4096
+  package var soundLinesPerPrefix = PrefixShares(host: 512, site: 1024, network: 2048)
+  /// How long such a line is known on when only one speaks: people take turns.
+  package var soundLinePause = Duration.seconds(10)
   /// Packets with pictures before the server looks what has come: a millisecond's work, and as
   /// many as it reads at once.
   package var picturesAtOnce = 128
@@ -140,6 +146,8 @@ package struct ForwardingCounters: Equatable, Sendable {
   package var framesRecovered: UInt64 = 0
   /// Of a host that is not among the loudest.
   package var audioTooQuiet: UInt64 = 0
+  /// Frames that were not for a member whose line does not carry them.
+  package var audioLeftOut: UInt64 = 0
   /// Of an audience.
   package var audioNotAllowed: UInt64 = 0
   /// Beyond the pace of a member: audio, keys, questions.
@@ -178,6 +186,7 @@ package struct ForwardingCounters: Equatable, Sendable {
       ("copies_sent", "Copies of earlier frames in them.", copiesSent),
       ("frames_recovered", "Frames that came only as copies.", framesRecovered),
       ("audio_too_quiet", "Frames of hosts that are not among the loudest.", audioTooQuiet),
+      ("audio_left_out", "Frames that a member's line does not carry.", audioLeftOut),
       ("audio_not_allowed", "Frames of members that may not publish.", audioNotAllowed),
       ("too_many", "Frames beyond the pace of a member.", tooMany),
       ("words_undeliverable", "Keys for members that are not there.", wordsUndeliverable),

@@ -18,6 +18,8 @@ final class ForwardingRoom {
   /// What all hosts' pictures take, and when that was counted.
   var pictureNeeds = PictureNeeds()
   var picturesChecked: Instant?
+  /// When it is looked at next whether its members' lines carry all who speak.
+  var soundDue = Instant.zero
   /// Fragments that wait for its seats.
   var fragmentCount = 0
   /// Seats whose lines have room for some, and all other packets.
@@ -83,6 +85,19 @@ final class ForwardingRoom {
       return true
     }
     return false
+  }
+
+  /// Hosts whose sound goes to a member where its line carries it.
+  func speakers(
+    to member: Seat, limits: ForwardingLimits, now: Instant,
+    where isCounted: (Seat) -> Bool = { _ in true }
+  ) -> Int {
+    var count = 0
+    for case .some(let host) in sources where host !== member && host.voice.isForwarded {
+      guard host.voice.isSpeaking(pause: limits.speechPause, now: now) else { continue }
+      if isCounted(host) { count += 1 }
+    }
+    return count
   }
 
   /// Whether a host whose frame has just come is among the loudest.

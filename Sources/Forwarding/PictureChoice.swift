@@ -202,7 +202,7 @@ struct PictureChoice {
 
   /// Before a step up.
   private static let pause = Duration.seconds(1)
-  /// How much more than needed a line is to carry for that: hosts are told `Downlink.hostShare`.
+  /// How much more than needed a line is to carry for that: hosts are told `Downlink.spared` of it.
   private static let spare = 1.1
   /// A guess: how much more a line carries than it seems to while something waits.
   private static let undershoot = 1.2

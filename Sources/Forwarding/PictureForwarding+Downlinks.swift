@@ -8,15 +8,23 @@ extension PictureForwarding {
   /// A member wants pictures from now on: as far as there is memory for what is known of its line.
   func watch(_ seat: Seat, now: Instant) {
     let origin = seat.pictures.origin
-    guard watched.count < limits.downlinks, origin.allows(.downlinks, limits.downlinksPerPrefix)
+    guard pictureLines < limits.downlinks, origin.allows(.downlinks, limits.downlinksPerPrefix)
     else {
       return
     }
+    release(seat)
     origin.add(1, to: .downlinks)
+    pictureLines += 1
     let downlink = Downlink(limits: limits, now: now)
     downlink.choice.takesLow = seat.pictures.low.isKnown
+    watch(seat, downlink, now: now)
+  }
+
+  private func watch(_ seat: Seat, _ downlink: Downlink, now: Instant) {
     seat.pictures.downlink = downlink
     checkDue = checkDue ?? now + limits.downlinkPause
+    guard !seat.pictures.isWatched else { return }
+    seat.pictures.isWatched = true
     watched.append(Place(slot: seat.slot, seat: seat.number))
   }
 
@@ -25,7 +33,31 @@ extension PictureForwarding {
     guard let downlink = seat.pictures.downlink else { return }
     count(-downlink.waitingCount, of: seat)
     seat.pictures.downlink = nil
-    seat.pictures.origin.add(-1, to: .downlinks)
+    seat.pictures.origin.add(-1, to: downlink.isForSound ? .soundLines : .downlinks)
+    if downlink.isForSound { soundLines -= 1 } else { pictureLines -= 1 }
+  }
+
+  /// Where several speak, or packets get lost, it has to be known what a member's line carries.
+  func listen(_ room: ForwardingRoom, now: Instant) {
+    guard now >= room.soundDue else { return }
+    room.soundDue = now + limits.downlinkPause
+    for seat in room.seats where seat.pictures.downlink == nil && needsSoundLine(seat, now: now) {
+      let origin = seat.pictures.origin
+      guard soundLines < limits.soundLines, origin.allows(.soundLines, limits.soundLinesPerPrefix)
+      else { continue }
+      origin.add(1, to: .soundLines)
+      soundLines += 1
+      watch(seat, Downlink(limits: limits, isForSound: true, now: now), now: now)
+    }
+  }
+
+  private func needsSoundLine(_ seat: Seat, now: Instant) -> Bool {
+    guard seat.isThere(limits, now: now) else { return false }
+    let speakers = seat.room.speakers(to: seat, limits: limits, now: now)
+    if speakers > 1 || (speakers > 0 && seat.wantsCopies(limits)) {
+      seat.pictures.soundUntil = now + limits.soundLinePause
+    }
+    return now < seat.pictures.soundUntil
   }
 
   /// The channel goes.
@@ -47,7 +79,8 @@ extension PictureForwarding {
     _ entry: PictureStore.Entry, isAgain: Bool, of host: Seat, to seat: Seat,
     _ hub: ForwardingHub, now: Instant
   ) -> Bool {
-    guard let downlink = seat.pictures.downlink, downlink.admits(entry.header, of: host.source)
+    guard let downlink = seat.pictures.downlink,
+      downlink.admits(entry.header, of: host.source) || entry.isEmpty
     else {
       hub.counters.picturesLeftOut &+= 1
       return false
@@ -142,7 +175,11 @@ extension PictureForwarding {
       guard let seat = seat(at: place, hub), let downlink = seat.pictures.downlink else {
         return true
       }
-      guard seat.pictures.isWanted(now: now) else {
+      let isNeeded =
+        downlink.isForSound
+        ? needsSoundLine(seat, now: now) : seat.pictures.isWanted(now: now)
+      guard isNeeded else {
+        seat.pictures.isWatched = false
         release(seat)
         return true
       }
@@ -177,9 +214,13 @@ extension PictureForwarding {
   private func check(
     _ downlink: Downlink, of seat: Seat, _ hub: ForwardingHub, now: Instant
   ) {
-    let needs = seat.room.pictureNeeds.without(seat.source)
+    let needs =
+      downlink.isForSound ? PictureNeeds() : seat.room.pictureNeeds.without(seat.source)
     let waiting = downlink.waitingCount
     downlink.check(needs: needs, now: now)
+    downlink.check(
+      &seat.sound, speakers: seat.room.speakers(to: seat, limits: limits, now: now),
+      wantsCopies: seat.wantsCopies(limits), now: now)
     count(downlink.waitingCount - waiting, of: seat)
     hub.counters.picturesLeftOut &+= UInt64(waiting - downlink.waitingCount)
     for place in 0..<needs.count {

@@ -9,6 +9,9 @@ final class PictureForwarding {
   let limits: ForwardingLimits
   /// Members that get pictures, and when their lines are looked at next.
   var watched: [Place] = []
+  /// How many of them get pictures, and sound alone.
+  var pictureLines = 0
+  var soundLines = 0
   var checkDue: Instant?
   /// Fragments that wait, of all channels.
   var fragmentCount = 0
@@ -70,7 +73,7 @@ extension PictureForwarding {
       let number = seat.pictures.keep(frame, payload, lowCapacity: limits.lowFragments),
       let entry = seat.pictures.entry(number)
     else { return }
-    if frame.stream == 0 {
+    if frame.stream == 0, !entry.isEmpty {
       seat.pictures.recordShown(frame.temporalLayer, byteCount: packet.count, now: now)
     }
     for other in seat.room.seats
@@ -87,7 +90,7 @@ extension PictureForwarding {
       return hub.counters.tooMany &+= 1
     }
     let isNew = bitsPerSecond > 0 && !seat.pictures.isWanted(now: now)
-    if bitsPerSecond > 0, seat.pictures.downlink == nil { watch(seat, now: now) }
+    if bitsPerSecond > 0, seat.pictures.downlink?.isForSound ?? true { watch(seat, now: now) }
     seat.pictures.wish = (bitsPerSecond, now + limits.wishLife)
     seat.pictures.isConcerned = true
     let isFirst = seat.room.wanted.add(seat.pictures.wanted(now: now), of: seat.slot)

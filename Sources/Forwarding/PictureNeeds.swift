@@ -10,6 +10,8 @@ struct PictureNeeds {
   /// As many hosts as show pictures in a channel.
   static let hosts = 16
 
+  private static let growth = 1.25
+
   /// Bit/s; what is not there has 0.
   struct Host {
     var source: UInt8 = 0
@@ -43,6 +45,27 @@ struct PictureNeeds {
     var others = PictureNeeds()
     for place in 0..<count where all[place].source != source { others.append(all[place]) }
     return others
+  }
+
+  /// What a host may take where they share so many bit/s evenly: what one that shows little leaves
+  /// goes to the others.
+  func share(of rate: Double) -> Double {
+    var (left, open, level) = (rate, count, rate / Double(max(1, count)))
+    var hasEnough: UInt32 = 0
+    while open > 0 {
+      let before = open
+      for place in 0..<count where hasEnough & 1 << place == 0 {
+        // It may grow.
+        let need = all[place].usual[2] * Self.growth
+        guard need <= level else { continue }
+        hasEnough |= 1 << place
+        left -= need
+        open -= 1
+      }
+      guard open < before, open > 0 else { break }
+      level = left / Double(open)
+    }
+    return level
   }
 
   /// What a member gets of a host at a level: with each level one host more has one step more.

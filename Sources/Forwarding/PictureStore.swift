@@ -9,7 +9,14 @@ struct PictureStore {
     var header = VideoMediaFrame(
       number: 0, mediaTime: 0, isKeyFrame: true, temporalLayer: 0, references: (0, 0))
     var byteCount = 0
+
+    /// A key frame so short says that there are no pictures at present.
+    var isEmpty: Bool {
+      header.isKeyFrame && header.lastFragmentIndex == 0 && byteCount < PictureStore.leastByteCount
+    }
   }
+
+  private static let leastByteCount = 64
 
   private let capacity: Int
   let part: PictureMemory.Part?

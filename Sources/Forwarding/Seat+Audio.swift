@@ -59,8 +59,11 @@ extension Seat {
     return copiesSent
   }
 
+  /// Whether its line loses so much that copies help.
+  func wantsCopies(_ limits: ForwardingLimits) -> Bool { loss.share >= limits.lossOfOneCopy }
+
   private func copyCount(_ limits: ForwardingLimits) -> Int {
-    let loss = loss.share
+    let loss = sound.hasCopies ? loss.share : 0
     return loss >= limits.lossOfTwoCopies ? 2 : loss >= limits.lossOfOneCopy ? 1 : 0
   }
 }

@@ -32,6 +32,8 @@ final class Seat {
   /// Whether it is among those that wait for their report.
   var awaitsReport = false
   var loss = DownlinkLoss()
+  /// How much of the hosts' sound goes to it.
+  var sound = SoundChoice()
   /// How often each source was told of: `mustIntroduce(_:)`.
   private var told: [UInt8]
   var pictures = SeatPictures()

@@ -27,7 +27,7 @@ final class OriginPart {
   fileprivate var pictureMeter = PaceMeter()
   /// Of what ends of pairs send.
   fileprivate var byteMeter = PaceMeter()
-  private var counts: InlineArray<5, Int> = [0, 0, 0, 0, 0]
+  private var counts: InlineArray<6, Int> = [0, 0, 0, 0, 0, 0]
 
   /// What is counted.
   enum Share: Int {
@@ -37,6 +37,8 @@ final class OriginPart {
     case downlinks
     /// Fragments that wait for those lines.
     case fragments
+    /// Lines of members that get sound alone.
+    case soundLines
     /// Bound ends of pairs.
     case ends
     /// These, and ends that are no more bound and not forgotten.

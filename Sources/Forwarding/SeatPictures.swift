@@ -13,6 +13,10 @@ struct SeatPictures {
   var wish: (bitsPerSecond: UInt32, until: Instant) = (0, .zero)
   /// The way there, while it wants some.
   var downlink: Downlink?
+  /// Until when it is there for sound alone.
+  var soundUntil = Instant.zero
+  /// Whether that way is looked at.
+  var isWatched = false
   /// Whether it is among those whose way has room for something that waits.
   var isReady = false
   /// When the next of it may leave: before that the way has no room.
@@ -100,7 +104,7 @@ struct SeatPictures {
 
   /// What it wants and its line carries, in bit/s: at least one, while it wants some.
   func wanted(now: Instant) -> UInt32 {
-    guard isWanted(now: now), let downlink else { return 0 }
+    guard isWanted(now: now), let downlink, !downlink.isForSound else { return 0 }
     return max(1, UInt32(min(Double(wish.bitsPerSecond), downlink.availableToHosts)))
   }
 

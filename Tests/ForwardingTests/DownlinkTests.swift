@@ -73,6 +73,23 @@ struct DownlinkTests {
     #expect(needs.without(7).fitting(130e3, takesLow: true) == 2 && needs.without(7).count == 2)
   }
 
+  @Test func `what a host does not use goes to the others`() {
+    func share(_ rates: [Double], _ rate: Double) -> Double {
+      var needs = PictureNeeds()
+      for (place, usual) in rates.enumerated() {
+        needs.append(
+          PictureNeeds.Host(source: UInt8(place + 1), usual: [usual / 2, usual / 2, usual]))
+      }
+      return needs.share(of: rate)
+    }
+    #expect(share([], 900e3) == 900e3 && share([100e3], 900e3) == 900e3)
+    #expect(share([300e3, 300e3, 300e3], 900e3) == 300e3)
+    #expect(share([300e3, 80e3, 80e3], 900e3) == 700e3)
+    #expect(share([600e3, 500e3, 80e3], 900e3) == 400e3)
+    // Who begins: nobody is told more than its part before another one leaves it.
+    #expect(share([10e3, 10e3, 10e3], 900e3) == 300e3)
+  }
+
   @Test func `what the estimate does not promise is tried less often each time, until it holds`() {
     var choice = PictureChoice(now: start)
     /// Seconds in which a try began.

@@ -34,6 +34,7 @@ final class RelayedWorld {
     var seenAt: [UInt32: [Instant]] = [:]
     /// Until then the member's line has something to carry.
     var lineFree = Instant.zero
+    var uplinkFree = Instant.zero
     /// How long each packet waited for that.
     var waits: [Duration] = []
 
@@ -123,6 +124,19 @@ final class RelayedWorld {
 
   /// Bit/s of members' lines from the relay; the rest have room for all.
   var downlinks: [UInt32: Double] = [:]
+
+  /// The same of members' lines to the relay.
+  var uplinks: [UInt32: Double] = [:]
+
+  private func queue(_ byteCount: Int, from address: SocketAddress) -> Duration? {
+    guard let member = members.first(where: { $0.address == address }),
+      let rate = uplinks[member.uid]
+    else { return .zero }
+    let start = max(now, member.uplinkFree)
+    guard start - now < .milliseconds(400) else { return nil }
+    member.uplinkFree = start + .nanoseconds(Int64(Double(byteCount + 28) * 8e9 / rate))
+    return member.uplinkFree - now
+  }
 
   /// How long a packet waits for a member's line and takes on it; `nil` = the queue of 400 ms is
   /// full.
@@ -257,11 +271,13 @@ final class RelayedWorld {
 
   /// A frame of 20 ms: bytes that tell whose and when.
   @discardableResult
-  func speak(_ uid: UInt32, _ time: UInt16, level: UInt8 = 20) -> [UInt8] {
+  func speak(
+    _ uid: UInt32, _ time: UInt16, level: UInt8 = 20, byteCount: Int = 80
+  ) -> [UInt8] {
     guard let member = member(uid) else { return [] }
     let payload: [UInt8] =
       [UInt8(truncatingIfNeeded: uid), UInt8(truncatingIfNeeded: time), UInt8(time >> 8)]
-      + Array(repeating: 7, count: 77)
+      + Array(repeating: 7, count: byteCount - 3)
     _ = member.machine.sendAudio(
       payload.span,
       ChannelAudioLabel(
@@ -346,7 +362,9 @@ final class RelayedWorld {
   }
 
   private func send(_ bytes: [UInt8], from: SocketAddress, to: SocketAddress) {
-    guard let queued = queue(bytes.count, to: to) else { return }
+    guard let sent = queue(bytes.count, from: from), let received = queue(bytes.count, to: to)
+    else { return }
+    let queued = sent + received
     for wait in line(from, to, &random) {
       sentCount += 1
       flights.append(

@@ -1,0 +1,140 @@
+import Forwarding
+import Peer
+import Primitives
+import Testing
+import Wire
+
+/// Several hosts who speak at once, and members whose lines do not carry all of them: who is
+/// forwarded is heard whole (docs/protocol/relay.md §4).
+struct NarrowSoundTests {
+  /// What a member heard in a while.
+  private struct Figures {
+    /// Of each host the share of its frames, in the order of the hosts.
+    var shares: [Double] = []
+    var wait = Duration.zero
+  }
+
+  /// Hosts speak 50 frames a second for so long; the first one is the loudest.
+  private func speak(
+    _ world: RelayedWorld, _ hosts: [UInt32], seconds: Int, from first: UInt16, byteCount: Int = 80
+  ) -> [UInt32: Figures] {
+    var before: [UInt32: [UInt32: Int]] = [:]
+    for member in world.members {
+      before[member.uid] = member.heard.mapValues(\.count)
+      member.waits = []
+    }
+    for step in 0..<(seconds * 50) {
+      for (place, host) in hosts.enumerated() {
+        let level = UInt8(20 + place * 4)
+        world.speak(host, first &+ UInt16(step * 2), level: level, byteCount: byteCount)
+      }
+      world.run(.milliseconds(20))
+    }
+    var figures: [UInt32: Figures] = [:]
+    for member in world.members where !hosts.contains(member.uid) {
+      let waits = member.waits.sorted()
+      figures[member.uid] = Figures(
+        shares: hosts.map { host in
+          let count = (member.heard[host]?.count ?? 0) - (before[member.uid]?[host] ?? 0)
+          return Double(count) / Double(seconds * 50)
+        }, wait: waits.isEmpty ? .zero : waits[waits.count * 95 / 100])
+    }
+    return figures
+  }
+
+  /// How many speakers of 151 bytes a frame a line carries whole, at the most three.
+  private static let lines: [(uid: UInt32, rate: Double, speakers: Int)] = [
+    (11, 100_000, 1), (12, 150_000, 2), (13, 250_000, 3),
+  ]
+
+  @Test(arguments: [[1, 2, 3], [1, 2, 3, 4, 5]] as [[UInt32]])
+  func `who is forwarded to a narrow line is heard whole`(hosts: [UInt32]) throws {
+    let world = try RelayedWorld(seed: 41)
+    for host in hosts { try world.join(host) }
+    for line in Self.lines {
+      try world.join(line.uid, .audience)
+      world.downlinks[line.uid] = line.rate
+    }
+    world.run(.seconds(2))
+    _ = speak(world, hosts, seconds: 20, from: 0)
+    let figures = speak(world, hosts, seconds: 60, from: 2000)
+    for line in Self.lines {
+      let got = try #require(figures[line.uid])
+      let told = "figure: relay: \(hosts.count) speak, line of \(Int(line.rate)): \(got)"
+      print(told)
+      let expected = hosts.indices.map { $0 < line.speakers }
+      for (share, isExpected) in zip(got.shares, expected) {
+        #expect(isExpected ? share >= 0.99 : share <= 0.01, "\(told)")
+      }
+      #expect(got.wait <= .milliseconds(150), "\(told)")
+    }
+  }
+
+  @Test func `one speaker of a line that carries no more is heard whole`() throws {
+    let world = try RelayedWorld(seed: 42)
+    for host in 1...3 as ClosedRange<UInt32> { try world.join(host) }
+    try world.join(11, .audience)
+    world.downlinks[11] = 60_000
+    world.run(.seconds(2))
+    // 24 kbit/s of Opus are 52 on the line.
+    _ = speak(world, [1, 2, 3], seconds: 20, from: 0, byteCount: 60)
+    let got = try #require(
+      speak(world, [1, 2, 3], seconds: 60, from: 2000, byteCount: 60)[11])
+    let told = "figure: relay: 3 speak, line of 60000: \(got)"
+    print(told)
+    #expect(got.shares[0] >= 0.99 && got.shares[1] <= 0.01 && got.shares[2] <= 0.01, "\(told)")
+  }
+
+  @Test func `the others come back when the line is wide again`() throws {
+    let world = try RelayedWorld(seed: 43)
+    for host in 1...3 as ClosedRange<UInt32> { try world.join(host) }
+    try world.join(11, .audience)
+    world.downlinks[11] = 100_000
+    world.run(.seconds(2))
+    _ = speak(world, [1, 2, 3], seconds: 20, from: 0)
+    world.downlinks[11] = 1_000_000
+    _ = speak(world, [1, 2, 3], seconds: 70, from: 2000)
+    let got = try #require(speak(world, [1, 2, 3], seconds: 20, from: 10_000)[11])
+    let told = "figure: relay: 3 speak, the line is wide again: \(got)"
+    print(told)
+    #expect(got.shares.allSatisfy { $0 >= 0.99 }, "\(told)")
+  }
+
+  @Test func `a speaker keeps its place when others become louder for a moment`() throws {
+    let world = try RelayedWorld(seed: 44)
+    for host in 1...3 as ClosedRange<UInt32> { try world.join(host) }
+    try world.join(11, .audience)
+    world.downlinks[11] = 100_000
+    world.run(.seconds(2))
+    _ = speak(world, [1, 2, 3], seconds: 20, from: 0)
+    var changes = 0
+    var last: UInt32?
+    for round in 0..<20 {
+      // Each second another one is the loudest, by 8 dB.
+      let hosts = [[1, 2, 3], [3, 1, 2], [2, 3, 1]][round % 3] as [UInt32]
+      let got = try #require(
+        speak(world, hosts, seconds: 1, from: 2000 &+ UInt16(round * 100))[11])
+      let heard = zip(hosts, got.shares).max { $0.1 < $1.1 }?.0
+      if heard != last { changes += 1 }
+      last = heard
+    }
+    print("figure: relay: changes of the speaker in 20 s: \(changes)")
+    #expect((1...6).contains(changes), "\(changes)")
+  }
+
+  @Test func `copies give way where the line does not carry them`() throws {
+    let world = try RelayedWorld(seed: 45)
+    try world.join(1)
+    try world.join(11, .audience)
+    world.line = { _, to, random in
+      to == RelayedWorld.address(11) && random.unit() < 0.02 ? [] : [10]
+    }
+    world.downlinks[11] = 80_000
+    world.run(.seconds(2))
+    _ = speak(world, [1], seconds: 20, from: 0)
+    let got = try #require(speak(world, [1], seconds: 60, from: 2000)[11])
+    let told = "figure: relay: one speaks, a lossy line of 80000: \(got)"
+    print(told)
+    #expect(got.shares[0] >= 0.97 && got.wait <= .milliseconds(150), "\(told)")
+  }
+}
