@@ -28,9 +28,10 @@ struct LowVideoSending: ~Copyable {
   mutating func encode(
     _ picture: borrowing I420Picture, milliseconds: Int64, _ demand: VideoDemand
   ) throws(VPXError) -> EncodedFrame? {
-    guard let box = demand.box else { return nil }
-    let rate = min(framesPerSecond, max(1, demand.framesPerSecond ?? framesPerSecond))
     if demand.needsKeyFrame { encoder?.requestKeyFrame() }
+    // Where too much waits this picture is left out, and the encoder keeps its references.
+    guard demand.bitsPerSecond > 0, let box = demand.box else { return nil }
+    let rate = min(framesPerSecond, max(1, demand.framesPerSecond ?? framesPerSecond))
     guard decimator.takes(milliseconds: milliseconds, framesPerSecond: rate) else { return nil }
     let size = picture.size.fitted(into: box)
     let settings = VP8Encoder.Settings(

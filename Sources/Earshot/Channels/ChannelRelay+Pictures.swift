@@ -16,6 +16,28 @@ extension ChannelRelay {
     return ChannelRelayMachine.PictureSettings(video, receives: options.makeVideoSink != nil)
   }
 
+  /// What happens from now on where the line to the relay does not carry the own pictures.
+  public func setPublishFallback(_ fallback: CallOptions.VideoFallback) {
+    options.fallback = fallback
+    driver?.withMachine { machine, _ in machine.setFallsBack(fallback == .audioOnly) }
+  }
+
+  func handlePictureEvent(_ event: ChannelRelayEvent) {
+    switch event {
+    case .firstPicture(let uid): options.onStep(.firstPicture(uid: uid))
+    case .pictureStreamChanged(let uid, let isLow):
+      options.onStep(.pictureStreamChanged(uid: uid, isLow: isLow))
+    case .pictureViewChanged(let view): options.onStep(.subscribeFallback(PictureFallback(view)))
+    case .pictureArrived(let uid): takePictures(uid)
+    case .publishFallback(let change):
+      let at = Int((SystemClock.now - began).milliseconds)
+      options.onStep(.publishFallback(FallbackChange(change, .publish, atMs: at)))
+    case .picturesPaused(let uid, let isPaused):
+      options.onStep(.picturesPaused(uid: uid, isPaused: isPaused))
+    default: break
+    }
+  }
+
   func beginSendingPictures() {
     guard let source = options.makeVideoSource?(), let audio = sound.sendingRings else { return }
     do {

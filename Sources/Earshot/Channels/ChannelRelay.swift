@@ -49,7 +49,8 @@ public actor ChannelRelay {
   }
 
   private let channel: Channel
-  let options: Options
+  var options: Options
+  let began = SystemClock.now
   nonisolated let loop: EventLoop
   var driver: MachineDriver<ChannelRelayMachine>?
   var sound = RelayedSound()
@@ -166,10 +167,10 @@ public actor ChannelRelay {
     lastHeard[uid].map { SystemClock.now - $0 }
   }
 
-  /// Whether a member took a seat at the relay while we have ours: the relay had its card, which
-  /// was verified. A member that the relay has no room for is not seated.
+  /// Whether a member has a seat at the relay: it shows the cards of those, and they were verified.
+  /// Of up to 17 members it is asked again for cards of whom nothing comes.
   public func isSeated(_ uid: UInt32) -> Bool {
-    driver?.readMachine { $0.isVerified(uid) } ?? false
+    driver?.readMachine { $0.isSeated(uid) } ?? false
   }
 
   /// How many members we have verified, and what people compare; empty in a large audience, which
@@ -227,12 +228,12 @@ public actor ChannelRelay {
     case .lost: options.onStep(.lost)
     case .grantNeeded: askAgain(after: .zero)
     case .refused(let refusal): handleRefusal(RelayRefusal(refusal))
+    case .seatChanged(let uid, let isSeated):
+      options.onStep(.seatChanged(uid: uid, isSeated: isSeated))
     case .firstFrame(let uid): options.onStep(.firstFrame(uid: uid))
-    case .firstPicture(let uid): options.onStep(.firstPicture(uid: uid))
-    case .pictureStreamChanged(let uid, let isLow):
-      options.onStep(.pictureStreamChanged(uid: uid, isLow: isLow))
-    case .pictureViewChanged(let view): options.onStep(.subscribeFallback(PictureFallback(view)))
-    case .pictureArrived(let uid): takePictures(uid)
+    case .firstPicture, .pictureStreamChanged, .pictureViewChanged, .pictureArrived,
+      .publishFallback, .picturesPaused:
+      handlePictureEvent(event)
     case .audioArrived(let uid): takeAudio(uid)
     }
   }

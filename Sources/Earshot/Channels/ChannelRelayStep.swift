@@ -57,6 +57,8 @@ public enum ChannelRelayStep: Sendable, Equatable {
   case lost
   /// The relay gives no seat; it is being tried. Told once of each reason until there is a seat.
   case refused(RelayRefusal)
+  /// A member has lost its seat, or has one again; in channels of up to 17 members.
+  case seatChanged(uid: UInt32, isSeated: Bool)
   /// A host is heard for the first time.
   case firstFrame(uid: UInt32)
   /// A host is seen for the first time.
@@ -69,6 +71,11 @@ public enum ChannelRelayStep: Sendable, Equatable {
   case volumes(VolumeReport)
   /// Another host speaks most, of two and more that are heard; while volumes are told.
   case activeSpeakerChanged(uid: UInt32)
+  /// The line to the relay does not carry the own pictures, or does again: the direction is
+  /// `publish`. Milliseconds count from when the `ChannelRelay` was made.
+  case publishFallback(FallbackChange)
+  /// A host shows no pictures at present, because its line does not carry them; or some again.
+  case picturesPaused(uid: UInt32, isPaused: Bool)
   /// Pictures cannot be coded or shown.
   case videoFailed(String)
   /// Audio cannot be coded or played.

@@ -1,4 +1,5 @@
 package import Channels
+package import Congestion
 import Primitives
 package import Wire
 
@@ -24,6 +25,12 @@ package enum ChannelRelayEvent: Sendable, Equatable {
   case firstPicture(uid: UInt32)
   /// From this picture on a host's low stream comes, or its usual one again.
   case pictureStreamChanged(uid: UInt32, isLow: Bool)
+  /// A member has lost its seat at the relay, or has one again. Told in small channels.
+  case seatChanged(uid: UInt32, isSeated: Bool)
+  /// The way to the relay carries no own pictures, or does again.
+  case publishFallback(FallbackMachine.Change)
+  /// A host shows no pictures at present, or shows some again.
+  case picturesPaused(uid: UInt32, isPaused: Bool)
   /// The most that the relay sends of others' pictures, by what the line from it carries.
   case pictureViewChanged(ChannelLowFrame.View)
 }

@@ -47,9 +47,11 @@ extension ChannelRelayMachine {
   package mutating func pollPicture(
     of uid: UInt32, into output: inout [UInt8], now: Instant
   ) -> AssembledFrame? {
-    guard let found = pictures?.poll(of: uid, into: &output, keys: &keys, now: now) else {
-      return nil
+    let found = pictures?.poll(of: uid, into: &output, keys: &keys, now: now)
+    while let pause = pictures?.popPause() {
+      publish(.picturesPaused(uid: pause.uid, isPaused: pause.isPaused))
     }
+    guard let found else { return nil }
     if found.isFirst { publish(.firstPicture(uid: uid)) }
     if let stream = found.stream { publish(.pictureStreamChanged(uid: uid, isLow: stream == 1)) }
     return found.frame
@@ -60,11 +62,19 @@ extension ChannelRelayMachine {
     pictures?.handleDecodeFailure(of: uid, now: now)
   }
 
+  /// Whether the own pictures end where the way to the relay does not carry them.
+  package mutating func setFallsBack(_ fallsBack: Bool) {
+    pictures?.setFallsBack(fallsBack)
+  }
+
   // MARK: - Parts
 
   mutating func handlePictureTimeout(now: Instant) {
     guard isConnected, let pictures, let association = link.association else { return }
-    pictures.handleTimeout(on: association, now: now)
+    if let change = pictures.handleTimeout(on: association, now: now) {
+      publish(.publishFallback(change))
+    }
+    pictures.sayPaused(keys: &keys, now: now)
     if let smoothed = roundTrip?.smoothed {
       pictures.setRoundTrip(.nanoseconds(Int64(clamping: smoothed)))
     }
@@ -77,6 +87,7 @@ extension ChannelRelayMachine {
     now: Instant
   ) {
     guard let uid = sources[source], let pictures else { return }
+    seats.noteSign(of: uid, now: now)
     let isNews = pictures.handle(
       frame, bytes.span.bytes(at: payload), of: uid, source: source, now: now)
     if isNews { publish(.pictureArrived(uid: uid)) }

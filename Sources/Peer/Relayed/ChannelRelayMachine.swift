@@ -19,6 +19,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   var link: RendezvousLink
   var keys: GroupKeyMachine
   private var members: RelayedMembers
+  var seats = SeatWatch()
   private var revision: UInt64 = 0
   private var role: MemberRole
   private var outbox = RelayedOutbox()
@@ -101,6 +102,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     link.handleTimeout(now: now, identity: &identity, isInCall: true)
     keys.handleTimeout(now: now)
     handlePictureTimeout(now: now)
+    seats.handleTimeout(lastReceived: link.association?.lastReceived)
     if let deadline = silenceDeadline, deadline <= now, !isSilent {
       isSilent = true
       publish(.lost)
@@ -122,6 +124,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
       keys.handleLeave(uid, departures[uid] ?? .left, revision: self.revision, now: now)
       inbox.remove(uid)
       pictures?.remove(uid)
+      seats.remove(uid)
     }
     settle(now: now)
   }
@@ -248,6 +251,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     var deadline = link.nextDeadline
     if isConnected {
       deadline = earliest(deadline, earliest(keys.nextDeadline, members.nextDeadline))
+      deadline = earliest(deadline, seats.nextDeadline)
       if let pictures, let association = link.association {
         deadline = earliest(deadline, pictures.nextDeadline(on: association))
       }
@@ -266,7 +270,6 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
 
   // MARK: - Getters
 
-  package func isVerified(_ uid: UInt32) -> Bool { members.isVerified(uid) }
   /// Whether the fingerprint is of some members only: nobody can compare it.
   package var isPartial: Bool { members.isPartial }
   /// Frames opened, and such that did not open.
@@ -288,7 +291,8 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
         message.bytes.span, uid: message.recipient, to: &packet)
     }
     for _ in 0..<Self.questionsAtOnce {
-      guard let uid = members.popQuestion(now: now) else { return }
+      guard let uid = members.popQuestion(now: now) ?? seats.popQuestion(now: now)
+      else { return }
       ChannelWordFrame.writeQuestion(uid: uid, to: &packet)
     }
   }
@@ -302,6 +306,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
       case .channelCopy(let copy, let sealed): copies.append((copy, sealed))
       case .channelAudio(let audio, let sealed):
         guard let uid = sources[audio.source] else { continue }
+        seats.noteSign(of: uid, now: now)
         let found = inbox.receive(
           audio, sealed: sealed, copies: copies, from: uid, packet, keys: &keys, now: now)
         if found.isFirst { publish(.firstFrame(uid: uid)) }
@@ -315,6 +320,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
         }
       case .channelCard(let uid, let range):
         members.handleCard(packet.bytes(at: range), of: uid)
+        seats.noteSign(of: uid, now: now)
       case .channelPicture(let source): pictured = source
       case .video(let picture, let payload):
         handlePicture(picture, at: payload, in: packet.packet, source: pictured, now: now)
@@ -327,9 +333,15 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   }
 
   private mutating func settle(now: Instant) {
+    let wasConnected = isConnected
     while let event = link.pollEvent() { handle(event) }
+    if isConnected, !wasConnected { seats.restart(now: now) }
     let unix = UInt64(clamping: settings.wallClockAtZero) &+ now.nanoseconds / 1_000_000
+    while let news = seats.popNews() {
+      publish(.seatChanged(uid: news.uid, isSeated: news.isSeated))
+    }
     while let member = members.popVerified(unixMilliseconds: unix) {
+      seats.add(member.uid, now: now)
       do throws(GroupKeyError) {
         try keys.handleJoin(member, revision: revision, now: now)
       } catch {

@@ -54,7 +54,8 @@ struct RelayedLowStream {
     now < wantedUntil ? Double(small?.bitsPerSecond ?? 0) * Self.lineShare : 0
   }
 
-  /// What is asked of its next picture; `nil` while none is to be encoded.
+  /// What is asked of its next picture; `nil` while nobody is to have it. Of no bits: this one is
+  /// left out, and the next refers to the one before.
   mutating func demand(_ uplink: Uplink?, now: Instant) -> VideoDemand? {
     guard let small, now < wantedUntil, let uplink else { return nil }
     if sender == nil {
@@ -62,7 +63,9 @@ struct RelayedLowStream {
       sender?.mostFragmentByteCount = Self.fragmentByteCount
     }
     let queued = sender?.queuedByteCount ?? 0
-    guard uplink.gate.duration(queued) < Self.longestQueue else { return nil }
+    guard uplink.gate.duration(queued) < Self.longestQueue else {
+      return VideoDemand(bitsPerSecond: 0, needsKeyFrame: false)
+    }
     var demand = VideoDemand(
       bitsPerSecond: Int(clamping: small.bitsPerSecond),
       needsKeyFrame: sender?.pollKeyFrame(now: now) ?? false)

@@ -44,8 +44,6 @@ struct RelayedMembers {
   /// Those who are verified.
   var known: [ChannelMember] { acquaintances.map(\.member) }
 
-  func isVerified(_ uid: UInt32) -> Bool { acquaintances.contains { $0.member.uid == uid } }
-
   /// The roster has changed. Who has another role keeps the one before until its token was checked
   /// for the new one: the card that we have is good for both.
   ///

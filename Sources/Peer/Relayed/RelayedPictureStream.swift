@@ -9,6 +9,8 @@ final class RelayedPictureStream {
   var lastRequest = Instant.zero
   /// Whether whoever asks for pictures knows that there may be some.
   var isTold = false
+  /// The host has said that it shows none at present.
+  var isPaused = false
   /// One of them has opened.
   var hasOpened = false
   /// By the number of the stream; one that does not come is not kept.

@@ -26,6 +26,12 @@ final class RelayedPictures {
   /// When the relay last said that somebody wants the own pictures.
   private var wantedUntil = Instant.zero
   private(set) var unopenedCount: UInt64 = 0
+  /// When the others are told next that there are no pictures, while the line carries none.
+  private var nextPause: Instant?
+  /// Of the last own picture.
+  private var lastMediaTime: UInt32 = 0
+  /// Hosts that have said that they show none, or show some again.
+  private var pauses: [(uid: UInt32, isPaused: Bool)] = []
 
   /// - Parameter receives: Pictures of others are wanted.
   init(_ settings: VideoSettings, receives: Bool) {
@@ -110,11 +116,17 @@ final class RelayedPictures {
 
   func remove(_ uid: UInt32) { streams[uid] = nil }
 
-  func handleTimeout(on association: Association, now: Instant) {
+  /// - Returns: Whether the way to the relay carries no pictures, or does again, if that is news.
+  func handleTimeout(on association: Association, now: Instant) -> FallbackMachine.Change? {
     settleWanted(now: now)
     low.handleTimeout(now: now)
-    _ = media.checkVideo(on: association, now: now)
+    let change = media.checkVideo(on: association, now: now).publishing
+    if let change { nextPause = change.mode == .audioOnly ? now : nil }
+    return change
   }
+
+  /// What happens where the way to the relay does not carry the own pictures.
+  func setFallsBack(_ fallsBack: Bool) { media.video?.change { $0.fallsBack = fallsBack } }
 
   /// Those whose pictures may be given out because time has passed; each once, until it was asked.
   func takeDue(now: Instant) -> [UInt32] {
@@ -187,10 +199,43 @@ final class RelayedPictures {
     media.writePadding(into: &packet, on: association, now: now) != nil
   }
 
+  /// While the way to the relay carries no pictures the others are told: by a key frame in which
+  /// nothing is.
+  func sayPaused(keys: inout GroupKeyMachine, now: Instant) {
+    guard let due = nextPause, due <= now, let size = PictureSize(width: 16, height: 16) else {
+      return
+    }
+    nextPause = now + Self.pausePace
+    guard now < wantedUntil, media.video?.isEnabled == true else { return }
+    lastMediaTime = (lastMediaTime &+ 1) & 0xFF_FFFF
+    let frame = EncodedFrame(
+      isKeyFrame: true, size: size, place: TemporalPattern(layerCount: 1).place(isKeyFrame: true),
+      quantizer: 0, byteCount: 0)
+    var bytes: [UInt8] = []
+    guard seal(&bytes, frame, mediaTime: lastMediaTime, by: &keys) else { return }
+    media.video?.sender.handle(frame, bytes: &bytes, mediaTime: lastMediaTime, now: now)
+  }
+
+  /// The next host that shows no pictures at present, or some again.
+  func popPause() -> (uid: UInt32, isPaused: Bool)? { pauses.isEmpty ? nil : pauses.removeFirst() }
+
   /// Seals one encoded picture and queues it.
   func send(
     _ frame: EncodedFrame, bytes: inout [UInt8], mediaTime: UInt32, keys: inout GroupKeyMachine,
     on association: Association, now: Instant
+  ) -> Bool {
+    guard seal(&bytes, frame, mediaTime: mediaTime, by: &keys) else { return false }
+    guard frame.stream == 0 else {
+      return low.send(frame, bytes: &bytes, mediaTime: mediaTime, now: now)
+    }
+    lastMediaTime = mediaTime
+    return media.sendVideo(frame, bytes: &bytes, mediaTime: mediaTime, on: association, now: now)
+      != nil
+  }
+
+  private func seal(
+    _ bytes: inout [UInt8], _ frame: EncodedFrame, mediaTime: UInt32,
+    by keys: inout GroupKeyMachine
   ) -> Bool {
     let room = GroupKeyMachine.headerRoom
     let label = ChannelPictureLabel(
@@ -217,11 +262,7 @@ final class RelayedPictures {
     sealed.removeFirst(place.lowerBound)
     swap(&bytes, &sealed)
     swap(&memory, &sealed)
-    guard frame.stream == 0 else {
-      return low.send(frame, bytes: &bytes, mediaTime: mediaTime, now: now)
-    }
-    return media.sendVideo(frame, bytes: &bytes, mediaTime: mediaTime, on: association, now: now)
-      != nil
+    return true
   }
 
   /// The next picture of a host, opened; its bytes replace those of `output`.
@@ -239,6 +280,11 @@ final class RelayedPictures {
         stream.handleDecodeFailure(now: now)
         continue
       }
+      if stream.isPaused != output.isEmpty {
+        stream.isPaused = output.isEmpty
+        pauses.append((uid, stream.isPaused))
+      }
+      guard !output.isEmpty else { continue }
       defer { stream.hasOpened = true }
       return (frame, !stream.hasOpened, stream.current == former ? nil : stream.current)
     }
@@ -262,7 +308,8 @@ final class RelayedPictures {
     } catch {
       return false  // Counted by whoever asked: `unopenedCount`.
     }
-    guard !text.isEmpty else { return false }
+    // One in which nothing is says that there are none at present.
+    guard !text.isEmpty || frame.isKeyFrame else { return false }
     bytes.removeLast(bytes.count - text.upperBound)
     bytes.removeFirst(text.lowerBound)
     return true
@@ -278,6 +325,7 @@ final class RelayedPictures {
 
   func nextDeadline(on association: Association) -> Instant? {
     var deadline = earliest(nextWish, media.deadline(on: association))
+    deadline = earliest(deadline, nextPause)
     deadline = earliest(deadline, low.deadline(on: association))
     for stream in streams.values { deadline = earliest(deadline, stream.requestDeadline) }
     return deadline
@@ -285,6 +333,8 @@ final class RelayedPictures {
 
   /// Hosts whose pictures are put together at once; each takes 1.2 MB.
   private static let mostStreams = 16
+  /// From one word that there are no pictures to the next: who joins meanwhile hears it too.
+  private static let pausePace = Duration.seconds(5)
   /// From one word about what is wanted to the next, and how long the relay's holds.
   private static let wishPace = Duration.seconds(2)
   private static let wishLife = Duration.seconds(10)

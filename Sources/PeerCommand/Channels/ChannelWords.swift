@@ -54,6 +54,11 @@ enum ChannelWords {
     }
   }
 
+  static func sentence(ofHost uid: UInt32, showsNone: Bool) -> String {
+    let what = showsNone ? "no pictures: its line does not hold them" : "pictures again"
+    return "Host \(uid) shows \(what)."
+  }
+
   static func text(of reason: ChannelReason) -> String {
     switch reason {
     case .joining: "joining"

@@ -144,7 +144,7 @@ package enum EventLine {
     object.add("reason", change.reason.rawValue)
   }
 
-  private static func fill(_ object: inout JSONObject, _ change: FallbackChange) {
+  static func fill(_ object: inout JSONObject, _ change: FallbackChange) {
     object.add("on", change.isAudioOnly)
     if change.isLowStream { object.add("lowStream", true) }
     object.add("reason", change.reason.rawValue)

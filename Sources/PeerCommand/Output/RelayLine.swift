@@ -5,10 +5,13 @@ enum RelayLine {
   static func write(_ channel: ChannelName, _ step: ChannelRelayStep, to lines: JSONLines) {
     // Who comes and goes, and is heard each time.
     switch step {
-    case .firstFrame, .firstPicture, .pictureStreamChanged: if !lines.admitsPeersLine() { return }
+    case .firstFrame, .firstPicture, .pictureStreamChanged, .picturesPaused, .seatChanged:
+      if !lines.admitsPeersLine() { return }
     // The program has its own meters, and asks for none.
     case .volumes, .activeSpeakerChanged: return
-    case .connected, .lost, .refused, .subscribeFallback, .audioFailed, .videoFailed: break
+    case .connected, .lost, .refused, .subscribeFallback, .publishFallback, .audioFailed,
+      .videoFailed:
+      break
     }
     lines.write("event") { object in
       object.add("name", name(of: step))
@@ -18,6 +21,13 @@ enum RelayLine {
       case .pictureStreamChanged(let uid, let isLow):
         object.add("uid", Int(uid))
         object.add("stream", isLow ? "low" : "usual")
+      case .seatChanged(let uid, let isSeated):
+        object.add("uid", Int(uid))
+        object.add("on", isSeated)
+      case .picturesPaused(let uid, let isPaused):
+        object.add("uid", Int(uid))
+        object.add("on", isPaused)
+      case .publishFallback(let change): EventLine.fill(&object, change)
       case .subscribeFallback(let pictures):
         object.add("pictures", pictures.rawValue)
         object.add("reason", "line")
@@ -39,6 +49,9 @@ enum RelayLine {
     case .subscribeFallback: "relaySubscribeFallback"
     case .volumes: "relayVolumes"
     case .activeSpeakerChanged: "relayActiveSpeaker"
+    case .seatChanged: "relaySeatChanged"
+    case .publishFallback: "relayPublishFallback"
+    case .picturesPaused: "relayPicturesPaused"
     case .audioFailed: "relayAudioFailed"
     case .videoFailed: "relayVideoFailed"
     }

@@ -123,7 +123,7 @@ package enum VideoMessages {
     }
   }
 
-  private static func sentence(_ change: FallbackChange) -> String {
+  static func sentence(_ change: FallbackChange) -> String {
     let way = change.direction == .publish ? "out" : "in"
     guard !change.isLowStream else {
       return "The line \(way) does not hold the usual pictures: low ones for now."

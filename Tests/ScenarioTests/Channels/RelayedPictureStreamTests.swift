@@ -1,8 +1,10 @@
+import Congestion
 import Primitives
 import Testing
 import Video
 import Wire
 
+@testable import Earshot
 @testable import Peer
 
 /// A host's usual and low stream at who watches, and the own low one.
@@ -38,6 +40,46 @@ struct RelayedPictureStreamTests {
     show(0, of: 0, at: 1706, to: pictures)
     show(1, of: 0, at: 2559, to: pictures)
     #expect(poll(pictures) == [0, 0] && poll(pictures) == [0, 1] && pictures.current == 0)
+  }
+
+  @Test func `a low picture for which the queue has no room is left out, and the stream goes on`()
+    throws
+  {
+    var low = RelayedLowStream(
+      SmallVideo(width: 320, height: 180, framesPerSecond: 15, bitsPerSecond: 100_000))
+    let uplink = Uplink(EstimatorLimits())
+    low.handleWanted(100_000, now: start)
+    let first = low.demand(uplink, now: start)
+    #expect(first.map { $0.bitsPerSecond > 0 } == true)
+    let size = try #require(PictureSize(width: 320, height: 180))
+    let frame = EncodedFrame(
+      isKeyFrame: true, size: size, place: TemporalPattern(layerCount: 2).place(isKeyFrame: true),
+      quantizer: 20, byteCount: 60_000)
+    var bytes = [UInt8](repeating: 1, count: 60_000)
+    let isSent = low.send(frame, bytes: &bytes, mediaTime: 0, now: start)
+    let next = low.demand(uplink, now: start)
+    #expect(isSent && next?.bitsPerSecond == 0 && next?.needsKeyFrame == false)
+    let last = low.demand(uplink, now: start + .seconds(10))
+    #expect(last == nil, "nobody is to have it")
+  }
+
+  @Test func `a picture that is left out costs no key frame, and one that was asked for comes`()
+    throws
+  {
+    let size = try #require(PictureSize(width: 640, height: 360))
+    let picture = I420Picture(size)
+    var low = LowVideoSending(framesPerSecond: 30)
+    var demand = VideoDemand(bitsPerSecond: 100_000, needsKeyFrame: false)
+    demand.box = PictureSize(width: 160, height: 90)
+    var none = VideoDemand(bitsPerSecond: 0, needsKeyFrame: false)
+    let asked: [Bool?] = [nil, false, nil, true, nil, nil]
+    var keys: [Bool?] = []
+    for (step, isAsked) in asked.enumerated() {
+      none.needsKeyFrame = isAsked ?? false
+      let wish = isAsked == nil ? demand : none
+      keys.append(try low.encode(picture, milliseconds: Int64(step) * 33, wish)?.isKeyFrame)
+    }
+    #expect(keys == [true, nil, false, nil, true, false])
   }
 
   @Test func `a low stream is wanted for ten seconds after each word, if it is offered`() {

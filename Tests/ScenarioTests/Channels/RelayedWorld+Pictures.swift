@@ -48,7 +48,8 @@ extension RelayedWorld {
 
   /// A picture of the low stream, if one is wanted: its bytes after the third are 8.
   private func showLow(_ member: Member, _ number: UInt16, _ size: PictureSize) {
-    guard let demand = member.machine.lowPictureDemand(now: now) else { return }
+    guard let demand = member.machine.lowPictureDemand(now: now), demand.bitsPerSecond > 0
+    else { return }
     let place = member.lowPattern.place(isKeyFrame: demand.needsKeyFrame)
     let share = place.layer == 0 ? member.lowPattern.baseShare : member.lowPattern.upperShare
     let count = Int(Double(demand.bitsPerSecond) / 120 * share)
