@@ -65,9 +65,9 @@ package struct ForwardingLimits: Sendable {
   package var downlinks = 4096
   /// Of them in one part of the address space: no network has more than half.
   package var downlinksPerPrefix = PrefixShares(host: 512, site: 1024, network: 2048)
-  /// Members that get no pictures, of whose lines is known what sound they carry: 100 MB. And of
-  /// them in one part of the address space.
+  /// Members that get no pictures, of whose lines is known what sound they carry: 100 MB.
   package var soundLines = 4096
+  /// Of them in one part of the address space: no network has more than half.
   package var soundLinesPerPrefix = PrefixShares(host: 512, site: 1024, network: 2048)
   /// How long such a line is known on when only one speaks: people take turns.
   package var soundLinePause = Duration.seconds(10)

@@ -44,7 +44,11 @@ extension PictureForwarding {
     for seat in room.seats where seat.pictures.downlink == nil && needsSoundLine(seat, now: now) {
       let origin = seat.pictures.origin
       guard soundLines < limits.soundLines, origin.allows(.soundLines, limits.soundLinesPerPrefix)
-      else { continue }
+      else {
+        // Of whose line nothing is known any more gets all.
+        seat.sound = SoundChoice()
+        continue
+      }
       origin.add(1, to: .soundLines)
       soundLines += 1
       watch(seat, Downlink(limits: limits, isForSound: true, now: now), now: now)

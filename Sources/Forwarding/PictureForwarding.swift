@@ -73,6 +73,10 @@ extension PictureForwarding {
       let number = seat.pictures.keep(frame, payload, lowCapacity: limits.lowFragments),
       let entry = seat.pictures.entry(number)
     else { return }
+    // These go to all who want pictures, whatever their lines carry.
+    guard !entry.isEmpty || seat.pictures.emptyMeter.admit(perSecond: 1, burst: 4, now: now) else {
+      return hub.counters.tooMany &+= 1
+    }
     if frame.stream == 0, !entry.isEmpty {
       seat.pictures.recordShown(frame.temporalLayer, byteCount: packet.count, now: now)
     }

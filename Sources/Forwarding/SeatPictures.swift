@@ -37,6 +37,7 @@ struct SeatPictures {
   var byteMeter = PaceMeter()
   var fragmentMeter = PaceMeter()
   var wishMeter = PaceMeter()
+  var emptyMeter = PaceMeter()
   var repairMeter = PaceMeter()
 
   init() { requests = [PictureRequests(), PictureRequests()] }

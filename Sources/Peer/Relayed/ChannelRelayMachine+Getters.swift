@@ -6,9 +6,9 @@ import Wire
 extension ChannelRelayMachine {
   /// Whether there is nothing left to say.
   package var isQuiet: Bool { link.isQuiet }
-  /// Members that hold our key, or may.
   /// Whether a member that was verified has a seat at the relay, as far as that is known.
   package func isSeated(_ uid: UInt32) -> Bool { seats.isSeated(uid) }
+  /// Members that hold our key, or may.
   package var verifiedCount: Int { keys.memberCount }
   package var nextGeneration: UInt32 { keys.nextGeneration }
   package var fingerprint: RosterFingerprint { keys.fingerprint }
