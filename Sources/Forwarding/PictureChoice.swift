@@ -15,6 +15,8 @@ struct PictureChoice {
   private var steps = InlineArray<64, UInt8>(repeating: UInt8(PictureNeeds.most))
   private var changed: Instant
   private var lastRise: Instant?
+  /// The last change was a step down.
+  private var hasFallen = false
   private var patience = Self.firstPatience
   private var trial: Trial?
   /// Nothing is forwarded before a key frame, but of sources that have begun with one.
@@ -48,7 +50,9 @@ struct PictureChoice {
     // What waits shows what is too much: an estimate that nothing fills shows less than there is.
     if isOverloaded {
       if trial != nil { failTrial(now: now) }
-      if now >= changed + Self.overloadPause { fall(available, needs, now: now) }
+      if isAgainTooMuch || now >= changed + Self.overloadPause {
+        fall(available, needs, now: now)
+      }
     } else if let higher = needs.higher(level, takesLow: takesLow) {
       let enough = needs.rate(higher, takesLow: takesLow) * Self.spare
       if available >= enough {
@@ -72,6 +76,10 @@ struct PictureChoice {
     level = common * hostCount
   }
 
+  /// What waited went with the last step down: what waits came since, and shows that the usual
+  /// stream is still too much.
+  private var isAgainTooMuch: Bool { hasFallen && view == .usual }
+
   private mutating func fall(_ available: Double, _ needs: PictureNeeds, now: Instant) {
     if let lastRise {
       // What held for a while was not tried in vain.
@@ -84,6 +92,7 @@ struct PictureChoice {
       needs.fitting(available * Self.undershoot, takesLow: takesLow))
     changed = now
     lastRise = nil
+    hasFallen = true
     room = nil
   }
 
@@ -97,6 +106,7 @@ struct PictureChoice {
     level = max(level, needs.fitting(least / Self.spare, takesLow: takesLow))
     changed = now
     lastRise = now
+    hasFallen = false
     room = nil
     trial = nil
   }
@@ -133,6 +143,7 @@ struct PictureChoice {
   private mutating func failTrial(now: Instant) {
     trial = nil
     changed = now
+    hasFallen = false
     patience = min(patience * 2, Self.longestPatience)
   }
 

@@ -220,7 +220,7 @@ extension PictureForwarding {
   ) {
     let needs =
       downlink.isForSound ? PictureNeeds() : seat.room.pictureNeeds.without(seat.source)
-    let waiting = downlink.waitingCount
+    let (waiting, level) = (downlink.waitingCount, downlink.choice.level)
     downlink.check(needs: needs, now: now)
     downlink.check(
       &seat.sound, speakers: seat.room.speakers(to: seat, limits: limits, now: now),
@@ -230,12 +230,14 @@ extension PictureForwarding {
     for place in 0..<needs.count {
       guard let host = seat.room.seat(ofSource: needs[place].source) else { continue }
       wantLow(of: host, downlink, hub, now: now)
-      // Where something was left out just now a key frame would be left out as well. The member
-      // cannot ask: it does not know what it does not get.
-      guard downlink.waitingCount == waiting,
+      // Where something was left out just now a key frame would be left out as well, unless less is
+      // for the member now. It cannot ask: it does not know what it does not get.
+      guard downlink.waitingCount == waiting || downlink.choice.level < level,
         let stream = downlink.choice.streamLackingKeyFrame(of: host.source)
       else { continue }
-      askKeyFrame(of: host, stream, newest: nil, hub, now: now)
+      // By that the host knows whether one that it has made was here, and was left out.
+      let newest = host.pictures.newestFrame(of: stream)
+      askKeyFrame(of: host, stream, newest: newest, hub, now: now)
     }
     if downlink.isBusy, seat.pictures.sleepsUntil == nil { makeReady(seat) }
     guard seat.pictures.low.isKnown, seat.pictures.low.view != downlink.choice.view else { return }

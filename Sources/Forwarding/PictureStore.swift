@@ -51,6 +51,16 @@ struct PictureStore {
     return number
   }
 
+  /// Whether a fragment is here. One of the same number and another time is of a stream that has
+  /// begun anew.
+  private func has(_ header: VideoMediaFrame) -> Bool {
+    guard let number = find(header.number, header.fragmentIndex) else { return false }
+    return self[number]?.header.mediaTime == header.mediaTime
+  }
+
+  /// The number of the frame whose fragment came last.
+  var newestFrame: UInt16? { self[newest]?.header.number }
+
   /// The last fragment of a frame, where one of its fragments is here.
   func lastFragment(of frame: UInt16) -> UInt8? {
     for fragment in UInt8(0)...UInt8.max {
@@ -63,7 +73,7 @@ struct PictureStore {
   /// Keeps a fragment; `nil` if it is here already, or is too long.
   mutating func append(_ header: VideoMediaFrame, _ payload: Span<UInt8>) -> UInt32? {
     guard payload.count <= Self.slotByteCount, !header.isParity,
-      find(header.number, header.fragmentIndex) == nil
+      !has(header)
     else { return nil }
     newest = (newest &+ 1) & ~Self.lowBit | newest & Self.lowBit
     let place = Int(newest) % capacity

@@ -56,6 +56,11 @@ struct SeatPictures {
     number & PictureStore.lowBit == 0 ? store?[number] : low.store?[number]
   }
 
+  /// The number of the frame of a stream whose fragment came last.
+  func newestFrame(of stream: UInt8) -> UInt16? {
+    stream == 0 ? store?.newestFrame : low.store?.newestFrame
+  }
+
   @_lifetime(packet: copy packet)
   func write(
     _ entry: PictureStore.Entry, isAgain: Bool, to packet: inout OutputSpan<UInt8>
@@ -76,7 +81,9 @@ struct SeatPictures {
 
   /// A fragment of a temporal layer has come.
   mutating func recordShown(_ layer: UInt8, byteCount: Int, now: Instant) {
-    let elapsed = lastShown.map { Double(now.nanoseconds(since: $0)) / 1e9 } ?? 1
+    // What was not shown for a moment takes as much as before when it goes on.
+    let elapsed =
+      lastShown.map { min(Double(now.nanoseconds(since: $0)) / 1e9, Self.longestGap) } ?? 1
     lastShown = now
     for index in 0..<3 { rates[index] *= max(0, 1 - elapsed) }
     rates[min(Int(layer), 2)] += Double(byteCount) * 8
@@ -111,6 +118,8 @@ struct SeatPictures {
 
   func isWanted(now: Instant) -> Bool { wish.bitsPerSecond > 0 && now < wish.until }
 
+  /// Seconds: what shows fewer than four pictures a second seems to take more than it does.
+  private static let longestGap = 0.25
   /// Of two temporal layers the lower one's (`TemporalPattern`).
   private static let lowShare = 0.6
 }

@@ -40,6 +40,42 @@ struct DownlinkTests {
     #expect(levels == [5, 5, 4, 4, 3, 3, 0, 0, 5, 5])
   }
 
+  @Test func `what is too much again right after a step down is not waited for`() {
+    var choice = PictureChoice(now: start)
+    choice.takesLow = true
+    var views: [ChannelLowFrame.View] = []
+    func update(_ milliseconds: Int64, _ available: Double, overloaded: Bool) {
+      choice.update(
+        available: available, needs: Self.needs(low: 120_000), isOverloaded: overloaded,
+        now: start + .milliseconds(milliseconds))
+      views.append(choice.view)
+    }
+    update(1000, 600_000, overloaded: true)
+    update(1100, 300_000, overloaded: false)
+    update(1200, 300_000, overloaded: true)
+    // The low stream is what there is: it goes on for half a second.
+    update(1300, 10_000, overloaded: true)
+    update(1700, 10_000, overloaded: true)
+    #expect(views == [.usual, .usual, .low, .low, .audioOnly])
+  }
+
+  @Test func `a pause of what a host shows does not make it seem small`() throws {
+    var pictures = SeatPictures()
+    var now = start
+    func show(_ count: Int) {
+      for _ in 0..<count {
+        now = now + .milliseconds(33)
+        pictures.recordShown(0, byteCount: 4000, now: now)
+      }
+    }
+    show(90)
+    let before = try #require(pictures.needs(of: 1, now: now)).usual[2]
+    now = now + .milliseconds(700)
+    show(3)
+    let after = try #require(pictures.needs(of: 1, now: now)).usual[2]
+    #expect(after > before * 0.75 && after < before * 1.1, "\(before) \(after)")
+  }
+
   @Test func `the low stream is between the usual one and none, for who understands it`() {
     for takesLow in [true, false] {
       var choice = PictureChoice(now: start)

@@ -247,6 +247,11 @@ struct PicturesTests {
       _ = store.append(Relay.picture(10, fragment), bytes.span)
     }
     #expect(store.find(9, 0) == nil && store.find(9, 1) == 2 && store[1] == nil)
+    // The same number at another time is of a stream that has begun anew.
+    var anew = Relay.picture(10, 1)
+    anew.mediaTime += 9
+    #expect(store.append(anew, bytes.span) == 6 && store.find(10, 1) == 6)
+    #expect(store.append(anew, bytes.span) == nil && store.newestFrame == 10)
     // 64 frames later a number stands at the same place.
     #expect(store.find(73, 1) == nil)
   }

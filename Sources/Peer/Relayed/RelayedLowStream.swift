@@ -10,6 +10,8 @@ struct RelayedLowStream {
   /// What its pictures are; `nil` = there is none.
   private let small: SmallVideo?
   private var sender: VideoSender?
+  /// Somebody is to have it.
+  private var isMade = false
   private var wantedUntil = Instant.zero
   /// What the relay was told that it takes.
   private var offered: UInt32 = 0
@@ -20,22 +22,32 @@ struct RelayedLowStream {
 
   mutating func handleWanted(_ bitsPerSecond: UInt32, now: Instant) {
     wantedUntil = bitsPerSecond == 0 || small == nil ? now : now + Self.wishLife
-    if now >= wantedUntil { sender = nil }
+    if now >= wantedUntil { stop() }
+  }
+
+  /// Nobody is to have it. When it begins again its numbers go on, with a key frame: those of
+  /// before are known to the relay, and to who had it.
+  private mutating func stop() {
+    guard isMade else { return }
+    isMade = false
+    sender?.discardWaiting()
   }
 
   mutating func handle(
     _ request: VideoNackFrame, in packet: Span<UInt8>, roundTrip: Duration, now: Instant
   ) {
+    guard isMade else { return }
     sender?.handle(request, in: packet, roundTrip: roundTrip, now: now)
   }
 
-  mutating func handleTimeout(now: Instant) { if now >= wantedUntil { sender = nil } }
+  mutating func handleTimeout(now: Instant) { if now >= wantedUntil { stop() } }
 
   /// Queues a sealed picture.
   mutating func send(
     _ frame: EncodedFrame, bytes: inout [UInt8], mediaTime: UInt32, now: Instant
   ) -> Bool {
-    sender?.handle(frame, bytes: &bytes, mediaTime: mediaTime, now: now) != nil
+    guard isMade else { return false }
+    return sender?.handle(frame, bytes: &bytes, mediaTime: mediaTime, now: now) != nil
   }
 
   // MARK: - Outputs
@@ -58,9 +70,12 @@ struct RelayedLowStream {
   /// left out, and the next refers to the one before.
   mutating func demand(_ uplink: Uplink?, now: Instant) -> VideoDemand? {
     guard let small, now < wantedUntil, let uplink else { return nil }
+    isMade = true
     if sender == nil {
       sender = VideoSender(stream: 1)
       sender?.mostFragmentByteCount = Self.fragmentByteCount
+      // It begins with a key frame.
+      sender?.discardWaiting()
     }
     let queued = sender?.queuedByteCount ?? 0
     guard uplink.gate.duration(queued) < Self.longestQueue else {
@@ -78,7 +93,7 @@ struct RelayedLowStream {
   mutating func write(
     into packet: inout OutputSpan<UInt8>, on association: Association, now: Instant
   ) -> Bool {
-    guard sender != nil, association.maySendMedia(now: now) else { return false }
+    guard isMade, association.maySendMedia(now: now) else { return false }
     if sender?.hasRetransmission == true, association.admits(.retransmission, now: now) {
       Session.beginPacket(&packet)
       if sender?.pollRetransmission(into: &packet, now: now) == true {
@@ -97,7 +112,7 @@ struct RelayedLowStream {
   }
 
   func deadline(on association: Association) -> Instant? {
-    guard let sender else { return nil }
+    guard isMade, let sender else { return nil }
     var deadline: Instant? = wantedUntil
     if sender.hasRetransmission {
       deadline = earliest(deadline, association.admission(of: .retransmission))

@@ -171,4 +171,81 @@ struct LowStreamTests {
     #expect(narrower.gap <= .milliseconds(300) && wider.gap <= .milliseconds(300), "\(told)")
     #expect(narrower.heard >= 0.998 && wider.heard >= 0.998, "\(told)")
   }
+
+  /// A line that gets narrower, and what that may cost.
+  struct Narrowing: Sendable {
+    let wide: Double
+    let narrow: Double
+    /// Packets of 1000.
+    var lost = 0
+    /// The longest time without a picture, of any sample. What the line's own queue of 400 ms holds
+    /// is of no use any more, and goes first.
+    let most: Duration
+    /// The same of six samples in eight.
+    let usual: Duration
+    /// The least part of the sound, of all samples together.
+    let heard: Double
+  }
+
+  private static let narrowings = [
+    Narrowing(
+      wide: 3_000_000, narrow: 800_000, most: .milliseconds(400), usual: .milliseconds(300),
+      heard: 0.998),
+    Narrowing(
+      wide: 3_000_000, narrow: 400_000, most: .milliseconds(700), usual: .milliseconds(600),
+      heard: 0.99),
+    Narrowing(
+      wide: 5_000_000, narrow: 1_000_000, lost: 5, most: .milliseconds(400),
+      usual: .milliseconds(300), heard: 0.99),
+  ]
+
+  /// One sample hides what happens in others: by chance the same line gave 0.2 s or 1.8 s.
+  @Test(arguments: narrowings)
+  func `a line gets narrower at any moment without a long freeze`(line: Narrowing) throws {
+    var heard = 0.0
+    var gaps: [Duration] = []
+    for seed in 41...48 as ClosedRange<UInt64> {
+      var random = RandomSource(seed: seed)
+      let world = try makeWorld([1], seed: seed)
+      world.vary(lost: line.lost)
+      for member in Self.lines { world.downlinks[member.uid] = line.wide }
+      world.run(.milliseconds(Int64(random.unit() * 3000)))
+      let seconds = 12 + Int(random.unit() * 6)
+      _ = world.broadcast([1], seconds: seconds, from: 0, bitsPerSecond: 2_000_000)
+      let member = try #require(world.member(12))
+      let before = mark(member)
+      world.downlinks[12] = line.narrow
+      _ = world.broadcast([1], seconds: 20, from: 1000, bitsPerSecond: 2_000_000)
+      let narrower = figures(member, since: before, [1], seconds: 20)
+      let told = "figure: relay: to \(Int(line.narrow)), seed \(seed): \(narrower)"
+      print(told)
+      #expect(narrower.changes == 1 && narrower.gap <= line.most, "\(told)")
+      heard += narrower.heard / 8
+      gaps.append(narrower.gap)
+    }
+    #expect(gaps.sorted()[5] <= line.usual, "\(gaps)")
+    #expect(heard >= line.heard)
+  }
+
+  /// Who had it before, and sound alone meanwhile, knows its numbers.
+  @Test func `a low stream that begins again comes at once to who had it before`() throws {
+    let world = try makeWorld([1], seed: 35)
+    for line in Self.lines { world.downlinks[line.uid] = line.uid == 13 ? 300_000 : 3_000_000 }
+    _ = world.broadcast([1], seconds: 40, from: 0, bitsPerSecond: 2_000_000)
+    world.downlinks[13] = 70_000
+    _ = world.broadcast([1], seconds: 30, from: 1300, bitsPerSecond: 2_000_000)
+    let before = world.member(1)?.lowCount ?? 0
+    world.downlinks[13] = 300_000
+    var number: UInt16 = 2300
+    while world.member(1)?.lowCount == before, number < 8000 {
+      _ = world.broadcast([1], seconds: 1, from: number, bitsPerSecond: 2_000_000)
+      number += 45
+    }
+    let member = try #require(world.member(13))
+    let again = mark(member)
+    _ = world.broadcast([1], seconds: 5, from: number, bitsPerSecond: 2_000_000)
+    let figures = figures(member, since: again, [1], seconds: 5)
+    #expect(before > 300, "it was made, and not for ever")
+    #expect(figures.low > 60 && figures.gap <= .milliseconds(300), "\(figures)")
+  }
 }

@@ -93,6 +93,13 @@ extension RelayedWorld {
     return shown
   }
 
+  /// From now on packets take 8 to 12 ms, and of 1000 so many are lost.
+  func vary(lost: Int = 0) {
+    line = { _, _, random in
+      random.unit() * 1000 < Double(lost) ? [] : [8 + Int(random.unit() * 5)]
+    }
+  }
+
   func watch(_ member: Member, _ uid: UInt32) {
     var bytes: [UInt8] = []
     while member.machine.pollPicture(of: uid, into: &bytes, now: now) != nil {
