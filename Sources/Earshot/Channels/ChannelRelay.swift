@@ -167,24 +167,6 @@ public actor ChannelRelay {
     lastHeard[uid].map { SystemClock.now - $0 }
   }
 
-  /// Whether a member has a seat at the relay: it shows the cards of those, and they were verified.
-  /// Of up to 17 members it is asked again for cards of whom nothing comes.
-  public func isSeated(_ uid: UInt32) -> Bool {
-    driver?.readMachine { $0.isSeated(uid) } ?? false
-  }
-
-  /// How many members we have verified, and what people compare; empty in a large audience, which
-  /// verifies hosts alone.
-  public var standing: (verified: Int, fingerprint: String) {
-    driver?.readMachine { ($0.verifiedCount, $0.isPartial ? "" : $0.fingerprint.text) } ?? (0, "")
-  }
-
-  /// Frames that were sent, that opened, and that did not.
-  public var counts: (sent: UInt64, opened: UInt64, unopened: UInt64) {
-    guard let counts = driver?.readMachine({ $0.counts }) else { return (0, 0, 0) }
-    return (counts.sent, counts.opened, counts.unopened)
-  }
-
   // MARK: - The relay
 
   private func acceptGrant(_ grant: ChannelRelayGrant) async {
@@ -212,6 +194,7 @@ public actor ChannelRelay {
       self.driver = driver
       place = (grant.relay, grant.address)
       try driver.start { event in self.handleEvent(event) }
+      tellMute()
     } catch {
       driver = nil
       return options.onStep(.audioFailed("\(error)"))
@@ -231,6 +214,8 @@ public actor ChannelRelay {
     case .seatChanged(let uid, let isSeated):
       options.onStep(.seatChanged(uid: uid, isSeated: isSeated))
     case .firstFrame(let uid): options.onStep(.firstFrame(uid: uid))
+    case .audioMuted(let uid, let isMuted):
+      options.onStep(.audioMuted(uid: uid, isMuted: isMuted))
     case .firstPicture, .pictureStreamChanged, .pictureViewChanged, .pictureArrived,
       .publishFallback, .picturesPaused:
       handlePictureEvent(event)

@@ -67,6 +67,9 @@ public enum ChannelRelayStep: Sendable, Equatable {
   case pictureStreamChanged(uid: UInt32, isLow: Bool)
   /// The line from the relay carries less than the usual pictures, or they come again.
   case subscribeFallback(PictureFallback)
+  /// A host keeps its sound back (`ChannelRelay.setAudioMuted`), or lets it go on. Told in channels
+  /// of up to 17 members.
+  case audioMuted(uid: UInt32, isMuted: Bool)
   /// How loud this side, or the hosts, have been (`ChannelRelay.setVolumeIndication`).
   case volumes(VolumeReport)
   /// Another host speaks most, of two and more that are heard; while volumes are told.

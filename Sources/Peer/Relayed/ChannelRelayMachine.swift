@@ -18,8 +18,9 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   private var random: RandomSource
   var link: RendezvousLink
   var keys: GroupKeyMachine
-  private var members: RelayedMembers
+  var members: RelayedMembers
   var seats = SeatWatch()
+  var mutes = RelayedMutes()
   private var revision: UInt64 = 0
   private var role: MemberRole
   private var outbox = RelayedOutbox()
@@ -125,6 +126,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
       inbox.remove(uid)
       pictures?.remove(uid)
       seats.remove(uid)
+      mutes.remove(uid)
     }
     settle(now: now)
   }
@@ -251,7 +253,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     var deadline = link.nextDeadline
     if isConnected {
       deadline = earliest(deadline, earliest(keys.nextDeadline, members.nextDeadline))
-      deadline = earliest(deadline, seats.nextDeadline)
+      deadline = earliest(deadline, earliest(seats.nextDeadline, mutes.nextDeadline))
       if let pictures, let association = link.association {
         deadline = earliest(deadline, pictures.nextDeadline(on: association))
       }
@@ -283,20 +285,6 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     lastSent = now
   }
 
-  /// Cards to ask for, and one message about keys.
-  @_lifetime(packet: copy packet)
-  private mutating func writeWords(into packet: inout OutputSpan<UInt8>, now: Instant) {
-    if let message = keys.pollMessage(identity: identity, now: now) {
-      return ChannelWordFrame.writeKey(
-        message.bytes.span, uid: message.recipient, to: &packet)
-    }
-    for _ in 0..<Self.questionsAtOnce {
-      guard let uid = members.popQuestion(now: now) ?? seats.popQuestion(now: now)
-      else { return }
-      ChannelWordFrame.writeQuestion(uid: uid, to: &packet)
-    }
-  }
-
   private mutating func readPacket(now: Instant) {
     var copies: [(frame: ChannelCopyFrame, sealed: PacketRange)] = []
     var pictured: UInt8 = 0
@@ -311,8 +299,13 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
           audio, sealed: sealed, copies: copies, from: uid, packet, keys: &keys, now: now)
         if found.isFirst { publish(.firstFrame(uid: uid)) }
         if found.isNews { publish(.audioArrived(uid: uid)) }
+        if found.isOpened { noteSound(of: uid, now: now) }
       case .channelKey(let uid, let range):
         let bytes = packet.bytes(at: range)
+        if bytes.first == MuteWord.messageType {
+          readMute(bytes, of: uid, now: now)
+          continue
+        }
         do throws(KeyMessageError) {
           try keys.handleMessage(bytes.span, from: uid, identity: identity, now: now)
         } catch {
@@ -335,13 +328,17 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   private mutating func settle(now: Instant) {
     let wasConnected = isConnected
     while let event = link.pollEvent() { handle(event) }
-    if isConnected, !wasConnected { seats.restart(now: now) }
+    if isConnected, !wasConnected {
+      seats.restart(now: now)
+      mutes.restart(now: now)
+    }
     let unix = UInt64(clamping: settings.wallClockAtZero) &+ now.nanoseconds / 1_000_000
     while let news = seats.popNews() {
       publish(.seatChanged(uid: news.uid, isSeated: news.isSeated))
     }
     while let member = members.popVerified(unixMilliseconds: unix) {
       seats.add(member.uid, now: now)
+      mutes.add(member.uid, now: now)
       do throws(GroupKeyError) {
         try keys.handleJoin(member, revision: revision, now: now)
       } catch {
@@ -390,7 +387,6 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   }
 
   private static let frameRoom = Datagram.maximumByteCount - SealedPacket.tagByteCount
-  private static let questionsAtOnce = 20
   private static let eventLimit = 256
   /// Five reports of the relay, and a round trip.
   private static let silence = Duration.seconds(1)

@@ -69,12 +69,13 @@ struct RelayedInbox {
 
   /// Opens the audio that a packet ends with, and its copies.
   ///
-  /// - Returns: Whether something of a host came that had nothing waiting; and the first time ever.
+  /// - Returns: Whether something of a host came that had nothing waiting; the first time ever; and
+  ///   whether the frame itself has opened.
   mutating func receive(
     _ audio: ChannelAudioFrame, sealed: PacketRange,
     copies: [(frame: ChannelCopyFrame, sealed: PacketRange)], from uid: UInt32,
     _ inbox: ChannelInbox, keys: inout GroupKeyMachine, now: Instant
-  ) -> (isNews: Bool, isFirst: Bool) {
+  ) -> (isNews: Bool, isFirst: Bool, isOpened: Bool) {
     var opened: [(distance: UInt8, PacketRange)] = []
     for (copy, place) in copies {
       let label = copy.label(before: audio.label.mediaTime)
@@ -84,7 +85,7 @@ struct RelayedInbox {
     }
     let main = Self.open(inbox, sealed, audio.label, uid, &keys, now: now)
     if main == nil { unopenedCount &+= 1 }
-    guard main != nil || !opened.isEmpty else { return (false, false) }
+    guard main != nil || !opened.isEmpty else { return (false, false, false) }
     openedCount &+= 1
     makeBody(main, opened, inbox)
     let isFirst = queues[uid] == nil
@@ -97,7 +98,7 @@ struct RelayedInbox {
     let (wasEmpty, made) = (queues[uid]?.isEmpty ?? true, body)
     let isKept =
       queues[uid, default: AudioFrameQueue(capacity: capacity)].push(made.span, entry)
-    return (wasEmpty && isKept, isFirst)
+    return (wasEmpty && isKept, isFirst, main != nil)
   }
 
   /// Shows the oldest body of a host to `take`, and then removes it; `nil` when there is none.

@@ -54,9 +54,20 @@ enum ChannelWords {
     }
   }
 
-  static func sentence(ofHost uid: UInt32, showsNone: Bool) -> String {
-    let what = showsNone ? "no pictures: its line does not hold them" : "pictures again"
-    return "Host \(uid) shows \(what)."
+  /// What happens at the relay to one host, or to pictures.
+  static func sentence(_ step: ChannelRelayStep) -> String {
+    switch step {
+    case .audioMuted(let uid, true): "Host \(uid) keeps its sound back."
+    case .audioMuted(let uid, false): "Host \(uid) is to be heard again."
+    case .seatChanged(let uid, true): "\(uid) is at the relay again."
+    case .seatChanged(let uid, false): "\(uid) has left the relay."
+    case .picturesPaused(let uid, true):
+      "Host \(uid) shows no pictures: its line does not hold them."
+    case .picturesPaused(let uid, false): "Host \(uid) shows pictures again."
+    case .publishFallback(let change): VideoMessages.sentence(change)
+    case .subscribeFallback(let pictures): sentence(pictures)
+    default: ""
+    }
   }
 
   static func text(of reason: ChannelReason) -> String {

@@ -102,13 +102,8 @@ final class RoomStay {
     case .refused(let reason): handleRefusal(reason)
     case .firstFrame(let uid): heard.insert(uid)
     case .firstPicture, .pictureStreamChanged, .volumes, .activeSpeakerChanged: break
-    case .seatChanged(let uid, let isSeated):
-      session.console.say("\(uid) \(isSeated ? "is at the relay again" : "has left the relay").")
-    case .subscribeFallback(let pictures): session.console.say(ChannelWords.sentence(pictures))
-    case .publishFallback(let change):
-      session.console.say(VideoMessages.sentence(change))
-    case .picturesPaused(let uid, let isPaused):
-      session.console.say(ChannelWords.sentence(ofHost: uid, showsNone: isPaused))
+    case .audioMuted, .seatChanged, .subscribeFallback, .publishFallback, .picturesPaused:
+      session.console.say(ChannelWords.sentence(step))
     case .audioFailed(let reason), .videoFailed(let reason): session.console.sayFailed(reason)
     }
   }

@@ -5,7 +5,8 @@ enum RelayLine {
   static func write(_ channel: ChannelName, _ step: ChannelRelayStep, to lines: JSONLines) {
     // Who comes and goes, and is heard each time.
     switch step {
-    case .firstFrame, .firstPicture, .pictureStreamChanged, .picturesPaused, .seatChanged:
+    case .firstFrame, .firstPicture, .pictureStreamChanged, .picturesPaused, .seatChanged,
+      .audioMuted:
       if !lines.admitsPeersLine() { return }
     // The program has its own meters, and asks for none.
     case .volumes, .activeSpeakerChanged: return
@@ -21,6 +22,9 @@ enum RelayLine {
       case .pictureStreamChanged(let uid, let isLow):
         object.add("uid", Int(uid))
         object.add("stream", isLow ? "low" : "usual")
+      case .audioMuted(let uid, let isMuted):
+        object.add("uid", Int(uid))
+        object.add("on", isMuted)
       case .seatChanged(let uid, let isSeated):
         object.add("uid", Int(uid))
         object.add("on", isSeated)
@@ -50,6 +54,7 @@ enum RelayLine {
     case .volumes: "relayVolumes"
     case .activeSpeakerChanged: "relayActiveSpeaker"
     case .seatChanged: "relaySeatChanged"
+    case .audioMuted: "relayAudioMuted"
     case .publishFallback: "relayPublishFallback"
     case .picturesPaused: "relayPicturesPaused"
     case .audioFailed: "relayAudioFailed"

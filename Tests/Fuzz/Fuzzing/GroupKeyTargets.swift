@@ -37,11 +37,15 @@ extension FuzzTarget {
       guard let pair = KeyPair.make() else { return [] }
       return [
         pair.envelope, KeyMessage.receipt(generation: 0, .zero).bytes, KeyMessage.request.bytes,
+        MuteWord(milliseconds: 1, isMuted: true).bytes,
       ]
     },
     run: { bytes in
       if let message = try? KeyMessage(parsing: bytes.span) {
         expect(message.bytes == bytes, "a message has one encoding")
+      }
+      if let word = try? MuteWord(parsing: bytes.span) {
+        expect(word.bytes == bytes, "a word about sound has one encoding")
       }
       guard let pair = KeyPair.make() else { return expect(false, "two members") }
       let before = pair.openedCount

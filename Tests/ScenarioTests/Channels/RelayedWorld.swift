@@ -286,6 +286,13 @@ final class RelayedWorld {
     return payload
   }
 
+  /// As `ChannelRelay.setAudioMuted`.
+  func setMuted(_ uid: UInt32, _ isMuted: Bool) {
+    guard let member = member(uid) else { return }
+    member.machine.setAudioMuted(isMuted, now: now)
+    drain(member)
+  }
+
   // MARK: - Time
 
   func run(_ duration: Duration) {

@@ -1,0 +1,36 @@
+package import Primitives
+
+/// A host's word about its own sound (docs/protocol/sframe.md §4, message 4): sealed as a frame of
+/// its own key, for one member.
+package struct MuteWord: Equatable, Sendable {
+  /// Since 1970 UTC, at the change: of two words the newer one holds.
+  package var milliseconds: UInt64
+  package var isMuted: Bool
+
+  package static let byteCount = 9
+  /// The first byte of the message; the sealed frame is the rest.
+  package static let messageType: UInt8 = 4
+  /// SFrame's metadata: no frame of sound or of a picture has one byte.
+  package static let metadata: InlineArray<1, UInt8> = [4]
+
+  package init(milliseconds: UInt64, isMuted: Bool) {
+    self.milliseconds = milliseconds
+    self.isMuted = isMuted
+  }
+
+  /// - Throws: `WireError` for another length, and for bits that are not used.
+  package init(parsing bytes: Span<UInt8>) throws(WireError) {
+    var reader = ByteReader(bytes)
+    milliseconds = try reader.readUInt64("time")
+    let flags = try reader.readUInt8("flags")
+    guard flags <= 1 else { throw .invalid("flags", at: 8) }
+    isMuted = flags == 1
+    try reader.expectEnd("mute word")
+  }
+
+  package var bytes: [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.append(littleEndian: milliseconds)
+    return bytes + [isMuted ? 1 : 0]
+  }
+}

@@ -1,0 +1,128 @@
+import GroupKeys
+import Primitives
+import Testing
+
+@testable import Peer
+
+/// A host that keeps its sound back says so to the members of a small channel
+/// (docs/protocol/sframe.md §4).
+struct RelayedMuteTests {
+  private func changes(_ world: RelayedWorld, _ uid: UInt32) -> [UInt32: [Bool]] {
+    var changes: [UInt32: [Bool]] = [:]
+    for case .audioMuted(let other, let isMuted) in world.member(uid)?.steps ?? [] {
+      changes[other, default: []].append(isMuted)
+    }
+    return changes
+  }
+
+  private func makeWorld(seed: UInt64, count: UInt32 = 4) throws -> RelayedWorld {
+    let world = try RelayedWorld(seed: seed)
+    for uid in 1...count { try world.join(uid, uid > 2 ? .audience : .host) }
+    world.run(.seconds(2))
+    return world
+  }
+
+  @Test func `all know within 100 ms that a host keeps its sound back, and that it goes on`()
+    throws
+  {
+    let world = try makeWorld(seed: 71)
+    world.setMuted(1, true)
+    world.run(.milliseconds(100))
+    for uid in [2, 3, 4] as [UInt32] { #expect(changes(world, uid) == [1: [true]]) }
+    world.run(.seconds(20))
+    world.setMuted(1, false)
+    world.run(.milliseconds(100))
+    for uid in [2, 3, 4] as [UInt32] { #expect(changes(world, uid) == [1: [true, false]]) }
+    world.run(.seconds(30))
+    #expect(changes(world, 1).isEmpty && changes(world, 2) == [1: [true, false]])
+  }
+
+  @Test(arguments: 72..<80 as Range<UInt64>)
+  func `loss of a third delays it`(seed: UInt64) throws {
+    let world = try makeWorld(seed: seed)
+    world.line = { _, _, random in random.unit() < 0.3 ? [] : [40] }
+    world.setMuted(2, true)
+    world.run(.seconds(30))
+    for uid in [1, 3, 4] as [UInt32] { #expect(changes(world, uid) == [2: [true]]) }
+    world.setMuted(2, false)
+    for time in UInt16(0)..<500 {
+      world.speak(2, time &* 2)
+      world.run(.milliseconds(20))
+    }
+    for uid in [1, 3, 4] as [UInt32] { #expect(changes(world, uid) == [2: [true, false]]) }
+  }
+
+  @Test func `who comes later knows within six seconds`() throws {
+    let world = try makeWorld(seed: 81)
+    world.setMuted(1, true)
+    world.run(.seconds(12))
+    try world.join(9, .audience)
+    world.run(.seconds(6))
+    #expect(changes(world, 9) == [1: [true]])
+  }
+
+  @Test func `a new seat at a relay that was started again tells it again`() throws {
+    let world = try makeWorld(seed: 82)
+    world.setMuted(1, true)
+    world.run(.seconds(1))
+    world.stopRelay()
+    world.run(.seconds(3))
+    world.startRelay()
+    for uid in 1...4 as ClosedRange<UInt32> { world.grantAgain(uid) }
+    world.run(.seconds(30))
+    for uid in [2, 3, 4] as [UInt32] { #expect(changes(world, uid) == [1: [true]]) }
+  }
+
+  @Test func `members of a large channel are not told`() throws {
+    let world = try makeWorld(seed: 83, count: 20)
+    world.run(.seconds(20))
+    let keys = world.counters.keysForwarded
+    world.setMuted(1, true)
+    world.run(.seconds(10))
+    #expect((2...20).allSatisfy { changes(world, $0).isEmpty })
+    #expect(world.counters.keysForwarded == keys)
+  }
+
+  // MARK: - The rule alone
+
+  private static func heard(_ words: [(at: Int64, MuteWord)]) -> [Bool] {
+    var mutes = RelayedMutes()
+    mutes.add(7, now: .zero)
+    return words.map { at, word in mutes.handle(word, of: 7, now: .zero + .milliseconds(at)) }
+  }
+
+  @Test func `a word that comes late, twice, or from a stranger changes nothing`() {
+    let (on, off) = (
+      MuteWord(milliseconds: 100, isMuted: true), MuteWord(milliseconds: 900, isMuted: false)
+    )
+    #expect(Self.heard([(0, on), (600, on), (1200, off), (1800, on)]) == [true, false, true, false])
+    #expect(Self.heard([(0, off)]) == [false])
+    var mutes = RelayedMutes()
+    #expect(!mutes.handle(on, of: 8, now: .zero))
+  }
+
+  @Test func `a member that changes its mind without end is heard twice a second`() {
+    let words = (1...300).map {
+      (at: Int64($0) * 10, MuteWord(milliseconds: UInt64($0), isMuted: $0 / 7 % 2 == 1))
+    }
+    #expect(Self.heard(words).count { $0 } == 5)
+  }
+
+  @Test func `sound ends a mute whose end was lost, but not sound that was under way`() {
+    var mutes = RelayedMutes()
+    mutes.add(7, now: .zero)
+    #expect(mutes.handle(MuteWord(milliseconds: 1, isMuted: true), of: 7, now: .zero))
+    #expect(!mutes.handleSound(of: 7, now: .zero + .milliseconds(400)))
+    #expect(mutes.handleSound(of: 7, now: .zero + .milliseconds(1500)))
+    #expect(!mutes.handleSound(of: 7, now: .zero + .milliseconds(1520)))
+  }
+
+  @Test func `a word of another length, or with other bits, is none`() {
+    let bytes = MuteWord(milliseconds: 0x0102_0304_0506_0708, isMuted: true).bytes
+    #expect(bytes == [8, 7, 6, 5, 4, 3, 2, 1, 1])
+    #expect((try? MuteWord(parsing: bytes.span)) != nil)
+    for other in [Array(bytes.dropLast()), bytes + [0], bytes.dropLast() + [2], []] {
+      #expect((try? MuteWord(parsing: other.span)) == nil)
+    }
+  }
+}
