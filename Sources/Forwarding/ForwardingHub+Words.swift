@@ -35,6 +35,33 @@ extension ForwardingHub {
     }
   }
 
+  /// A host has a message for all.
+  ///
+  /// - Returns: Its uid, and the sessions of the others; `nil` where it goes to nobody.
+  package func takeData(
+    byteCount: Int, of slot: UInt32, now: Instant
+  ) -> (uid: UInt32, slots: [UInt32])? {
+    guard let seat = seat(slot), seat.isTaken, seat.claim.role == .host else {
+      counters.messagesNotAllowed &+= 1
+      return nil
+    }
+    let others = seat.room.seats.filter {
+      $0 !== seat && $0.takesData && $0.isThere(limits, now: now)
+    }
+    guard
+      seat.meters.messages.admit(
+        perSecond: limits.messagesPerSecond, burst: limits.messagesPerSecond, now: now),
+      seat.meters.messageCopies.admit(
+        UInt64(max(1, others.count)), perSecond: limits.messageCopiesPerSecond,
+        burst: limits.messageCopiesPerSecond, now: now)
+    else {
+      counters.tooMany &+= 1
+      return nil
+    }
+    counters.messagesForwarded &+= UInt64(others.count)
+    return (seat.claim.uid, others.map(\.slot))
+  }
+
   private func append(_ word: Seat.Word, to seat: Seat) -> Bool {
     guard seat.words.count < limits.wordsPerSeat, append(.word, to: seat) else { return false }
     seat.words.append(word)

@@ -74,9 +74,11 @@ package final class ForwardingHub {
   ///
   /// - Parameters:
   ///   - card: The contact card of its INIT.
+  ///   - takesData: Whether it understands CHANNEL_DATA.
   ///   - prefixes: Where that came from; `nil`: not counted.
   package func reserve(
-    _ slot: UInt32, for claim: SeatClaim, card: [UInt8], from prefixes: SeatPrefixes? = nil
+    _ slot: UInt32, for claim: SeatClaim, card: [UInt8], takesData: Bool = false,
+    from prefixes: SeatPrefixes? = nil
   ) {
     while seats.count <= Int(slot) { seats.append(nil) }
     remove(slot)
@@ -86,6 +88,7 @@ package final class ForwardingHub {
     let former = room.waitingSeat(of: claim.uid)
     seatCount &+= 1
     let seat = Seat(slot: slot, number: seatCount, claim: claim, card: card, room: room)
+    seat.takesData = takesData
     seat.pictures.origin = origins.add(prefixes)
     seats[Int(slot)] = seat
     room.reserve(seat)

@@ -15,6 +15,10 @@ package struct ForwardingLimits: Sendable {
   package var keysPerSecond: UInt64 = 100
   /// The same at once: a host hands its key to 255 others.
   package var keyBurst: UInt64 = 300
+  /// CHANNEL_DATA of one host a second, and at once: twice what a member sends.
+  package var messagesPerSecond: UInt64 = 60
+  /// What one host's messages become a second, and at once: 30 of them for a hundred members.
+  package var messageCopiesPerSecond: UInt64 = 3000
   /// A member that has said nothing for so long gets no sound and no new pictures until it does:
   /// two PINGs, which are 6 s apart, may be lost.
   package var memberSilence = Duration.seconds(15)
@@ -155,6 +159,9 @@ package struct ForwardingCounters: Equatable, Sendable {
   /// Keys for nobody that is there.
   package var wordsUndeliverable: UInt64 = 0
   package var keysForwarded: UInt64 = 0
+  /// Copies of hosts' messages that left, and messages of who may send none.
+  package var messagesForwarded: UInt64 = 0
+  package var messagesNotAllowed: UInt64 = 0
   package var cardsSent: UInt64 = 0
   /// Fragments of pictures that came, that left, and of these such as were sent again.
   package var picturesReceived: UInt64 = 0
@@ -191,6 +198,8 @@ package struct ForwardingCounters: Equatable, Sendable {
       ("too_many", "Frames beyond the pace of a member.", tooMany),
       ("words_undeliverable", "Keys for members that are not there.", wordsUndeliverable),
       ("keys_forwarded", "Sealed keys passed on.", keysForwarded),
+      ("messages_forwarded", "Copies of hosts' messages passed on.", messagesForwarded),
+      ("messages_not_allowed", "Messages of who may send none.", messagesNotAllowed),
       ("cards_sent", "Contact cards of members told.", cardsSent),
       ("pictures_received", "Fragments of hosts' pictures.", picturesReceived),
       ("pictures_forwarded", "Packets with a fragment that left.", picturesForwarded),

@@ -16,6 +16,9 @@ final class Seat {
   /// The session is confirmed: the address is proven.
   var isTaken = false
 
+  /// It understands CHANNEL_DATA.
+  var takesData = false
+
   /// A host's number in the room, 1...64; 0 = it has published nothing.
   var source: UInt8 = 0
   /// What it published; `nil` before the first frame.
@@ -47,6 +50,8 @@ final class Seat {
     var keys = PaceMeter()
     var questions = PaceMeter()
     var reports = PaceMeter()
+    var messages = PaceMeter()
+    var messageCopies = PaceMeter()
   }
 
   struct Word {

@@ -34,6 +34,8 @@ package struct PeerConfiguration: Sendable {
   package var relays: [RelayServer] = []
   /// Whether a program that is in no calls wants to hear of TURN servers too.
   package var asksForRelays = false
+  /// Whether this is a member of a channel, and the rendezvous its relay.
+  package var isMember = false
   /// Wall-clock time at `Instant.zero`, in ms since 1970 UTC; for cards and the age of invitations.
   package var wallClockAtZero: Int64
   /// Times and choices of calls.

@@ -30,7 +30,7 @@ extension PeerMachine {
       let silent = CallPairs.handle(result, among: links, configuration, now: now)
       if let silent { sendCandidates(silent, now: now) }
     case .channel(let notice): channels.handle(notice, now: now)
-    case .seatsEnded: break  // We are no relay.
+    case .seatsEnded, .channelData: break  // We are no relay, and this is none.
     }
   }
 

@@ -85,6 +85,7 @@ extension PeerConfiguration {
     if isInCalls, relays.isEmpty { abilities.insert(.relays) }
     if isForFamiliars { abilities.insert(.audience) }
     if isInCalls { abilities.insert(.pairs) }
+    if isMember { abilities.insert(.channelData) }
     return abilities
   }
 

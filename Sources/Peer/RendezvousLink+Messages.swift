@@ -62,6 +62,7 @@ extension RendezvousLink {
     case .relays(let offer): events.append(.relays(offer))
     case .pairResult(let result): events.append(.pair(result))
     case .channelNotice(let notice): events.append(.channel(notice))
+    case .channelData(let data): events.append(.channelData(data))
     case .seatsEnded(let ended): events.append(.seatsEnded(ended.seats))
     default: association?.countViolation()  // What only a client says.
     }

@@ -27,6 +27,8 @@ struct RendezvousLink: ~Copyable {
     case pair(PairResult)
     case channel(ChannelNotice)
     case seatsEnded([EndedSeat])
+    /// A relay's, of another member of the channel.
+    case channelData(ChannelData)
   }
 
   let configuration: PeerConfiguration

@@ -118,6 +118,22 @@ import Wire
     #expect(last.speakers[0].uid != nil && last.speakers[0].call == nil)
   }
 
+  /// Goal: a host's message is with all members, and who listens sends none.
+  private func expectMessage(
+    from host: ChannelRelay, to listener: ChannelRelay, _ steps: AsyncStream<ChannelRelayStep>
+  ) async throws {
+    try await host.send(Array("tea is ready".utf8))
+    for await step in steps {
+      guard case .message(_, let bytes) = step else { continue }
+      #expect(bytes == Array("tea is ready".utf8))
+      break
+    }
+    for bad in [[], Array(repeating: 0, count: 1025)] as [[UInt8]] {
+      await #expect(throws: EarshotError.self) { try await host.send(bad) }
+    }
+    await #expect(throws: EarshotError.self) { try await listener.send([1]) }
+  }
+
   @Test(.timeLimit(.minutes(1)))
   func `a tone goes by the relay, and is heard`() async throws {
     let folder = FileManager.default.temporaryDirectory.appending(
@@ -151,6 +167,7 @@ import Wire
     #expect(await relays[1].standing.verified == 1)
     #expect(await relays[0].standing.fingerprint == relays[1].standing.fingerprint)
     try await expectVolumes(relays[1], steps)
+    try await expectMessage(from: relays[0], to: relays[1], steps)
     for relay in relays { await relay.stop() }
     await #expect(throws: EarshotError.self) { try await relays[1].setVolumeIndication(nil) }
     for endpoint in endpoints { await endpoint.close() }

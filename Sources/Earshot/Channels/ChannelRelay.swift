@@ -214,6 +214,7 @@ public actor ChannelRelay {
     case .seatChanged(let uid, let isSeated):
       options.onStep(.seatChanged(uid: uid, isSeated: isSeated))
     case .firstFrame(let uid): options.onStep(.firstFrame(uid: uid))
+    case .message(let uid, let bytes): options.onStep(.message(uid: uid, bytes))
     case .audioMuted(let uid, let isMuted):
       options.onStep(.audioMuted(uid: uid, isMuted: isMuted))
     case .firstPicture, .pictureStreamChanged, .pictureViewChanged, .pictureArrived,

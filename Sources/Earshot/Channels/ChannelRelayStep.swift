@@ -70,6 +70,8 @@ public enum ChannelRelayStep: Sendable, Equatable {
   /// A host keeps its sound back (`ChannelRelay.setAudioMuted`), or lets it go on. Told in channels
   /// of up to 17 members.
   case audioMuted(uid: UInt32, isMuted: Bool)
+  /// A host's message to all (`ChannelRelay.send`): those of one host in their order.
+  case message(uid: UInt32, [UInt8])
   /// How loud this side, or the hosts, have been (`ChannelRelay.setVolumeIndication`).
   case volumes(VolumeReport)
   /// Another host speaks most, of two and more that are heard; while volumes are told.

@@ -29,6 +29,8 @@ package enum ChannelRelayEvent: Sendable, Equatable {
   case seatChanged(uid: UInt32, isSeated: Bool)
   /// A host keeps its sound back, by its own word, or lets it go on. Told in small channels.
   case audioMuted(uid: UInt32, isMuted: Bool)
+  /// A host's message to all.
+  case message(uid: UInt32, [UInt8])
   /// The way to the relay carries no own pictures, or does again.
   case publishFallback(FallbackMachine.Change)
   /// A host shows no pictures at present, or shows some again.

@@ -10,6 +10,8 @@ extension ChannelRelayMachine {
   package func isSeated(_ uid: UInt32) -> Bool { seats.isSeated(uid) }
   /// Members that hold our key, or may.
   package var verifiedCount: Int { keys.memberCount }
+  /// Whether the fingerprint is of some members only: nobody can compare it.
+  package var isPartial: Bool { members.isPartial }
   package var nextGeneration: UInt32 { keys.nextGeneration }
   package var fingerprint: RosterFingerprint { keys.fingerprint }
   /// In nanoseconds: smoothed, and the least seen; `nil` before it was measured.
@@ -31,6 +33,7 @@ extension ChannelRelayMachine.Settings {
     configuration.presence = .guest
     // Then RESP tells whether the relay knows low streams.
     configuration.asksForRelays = true
+    configuration.isMember = true
     return configuration
   }
 }

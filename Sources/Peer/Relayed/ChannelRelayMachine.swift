@@ -21,6 +21,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   var members: RelayedMembers
   var seats = SeatWatch()
   var mutes = RelayedMutes()
+  var messages: RelayedMessages
   private var revision: UInt64 = 0
   private var role: MemberRole
   private var outbox = RelayedOutbox()
@@ -45,6 +46,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     let unix =
       UInt64(clamping: settings.wallClockAtZero) &+ now.nanoseconds / 1_000_000
     members = RelayedMembers(settings.channel, own: settings.own.uid)
+    messages = RelayedMessages(epoch: unix)
     let card: ContactCard
     do throws(WireError) {
       card = try identity.makeCard(unixSeconds: unix / 1000)
@@ -104,6 +106,9 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     keys.handleTimeout(now: now)
     handlePictureTimeout(now: now)
     seats.handleTimeout(lastReceived: link.association?.lastReceived)
+    for late in messages.handleTimeout(now: now) {
+      publish(.message(uid: late.uid, late.bytes))
+    }
     if let deadline = silenceDeadline, deadline <= now, !isSilent {
       isSilent = true
       publish(.lost)
@@ -127,6 +132,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
       pictures?.remove(uid)
       seats.remove(uid)
       mutes.remove(uid)
+      messages.remove(uid)
     }
     settle(now: now)
   }
@@ -254,6 +260,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     if isConnected {
       deadline = earliest(deadline, earliest(keys.nextDeadline, members.nextDeadline))
       deadline = earliest(deadline, earliest(seats.nextDeadline, mutes.nextDeadline))
+      deadline = earliest(deadline, messages.nextDeadline)
       if let pictures, let association = link.association {
         deadline = earliest(deadline, pictures.nextDeadline(on: association))
       }
@@ -272,8 +279,6 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
 
   // MARK: - Getters
 
-  /// Whether the fingerprint is of some members only: nobody can compare it.
-  package var isPartial: Bool { members.isPartial }
   /// Frames opened, and such that did not open.
   package var counts: (opened: UInt64, unopened: UInt64, sent: UInt64) {
     (inbox.openedCount, inbox.unopenedCount, outbox.sentCount)
@@ -327,7 +332,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
 
   private mutating func settle(now: Instant) {
     let wasConnected = isConnected
-    while let event = link.pollEvent() { handle(event) }
+    while let event = link.pollEvent() { handle(event, now: now) }
     if isConnected, !wasConnected {
       seats.restart(now: now)
       mutes.restart(now: now)
@@ -349,8 +354,9 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     while keys.pollEvent() != nil {}
   }
 
-  private mutating func handle(_ event: RendezvousLink.Event) {
+  private mutating func handle(_ event: RendezvousLink.Event, now: Instant) {
     switch event {
+    case .channelData(let data): receive(data, now: now)
     case .registration(.registered):
       isConnected = true
       if let association = link.association {

@@ -101,7 +101,7 @@ final class RoomStay {
       links.retryAll()
     case .refused(let reason): handleRefusal(reason)
     case .firstFrame(let uid): heard.insert(uid)
-    case .firstPicture, .pictureStreamChanged, .volumes, .activeSpeakerChanged: break
+    case .firstPicture, .pictureStreamChanged, .volumes, .activeSpeakerChanged, .message: break
     case .audioMuted, .seatChanged, .subscribeFallback, .publishFallback, .picturesPaused:
       session.console.say(ChannelWords.sentence(step))
     case .audioFailed(let reason), .videoFailed(let reason): session.console.sayFailed(reason)

@@ -9,7 +9,7 @@ enum RelayLine {
       .audioMuted:
       if !lines.admitsPeersLine() { return }
     // The program has its own meters, and asks for none.
-    case .volumes, .activeSpeakerChanged: return
+    case .volumes, .activeSpeakerChanged, .message: return
     case .connected, .lost, .refused, .subscribeFallback, .publishFallback, .audioFailed,
       .videoFailed:
       break
@@ -37,7 +37,7 @@ enum RelayLine {
         object.add("reason", "line")
       case .audioFailed(let reason), .videoFailed(let reason): object.add("reason", reason)
       case .refused(let reason): object.add("reason", reason.rawValue)
-      case .connected, .lost, .volumes, .activeSpeakerChanged: break
+      case .connected, .lost, .volumes, .activeSpeakerChanged, .message: break
       }
     }
   }
@@ -55,6 +55,7 @@ enum RelayLine {
     case .activeSpeakerChanged: "relayActiveSpeaker"
     case .seatChanged: "relaySeatChanged"
     case .audioMuted: "relayAudioMuted"
+    case .message: "relayMessage"
     case .publishFallback: "relayPublishFallback"
     case .picturesPaused: "relayPicturesPaused"
     case .audioFailed: "relayAudioFailed"

@@ -114,10 +114,12 @@ struct ChannelService {
 
   /// A session stands whose access token, in a relay, is a grant.
   func reserve(
-    _ slot: UInt32, by grant: TokenGrant?, card: [UInt8], from address: SocketAddress
+    _ slot: UInt32, by grant: TokenGrant?, _ payload: InitPayload, from address: SocketAddress
   ) {
     guard let hub, let seat = grant?.seat else { return }
-    hub.reserve(slot, for: seat, card: card, from: SeatPrefixes(of: address, hash))
+    hub.reserve(
+      slot, for: seat, card: payload.card.bytes,
+      takesData: payload.abilities.contains(.channelData), from: SeatPrefixes(of: address, hash))
   }
 
   mutating func remove(_ slot: UInt32) {

@@ -24,6 +24,20 @@ extension RendezvousMachine {
     }
   }
 
+  /// A host's message goes to all others that have a seat.
+  mutating func pass(_ data: ChannelData, from slot: UInt32, now: Instant) throws(WireError) {
+    guard let hub = channels.hub, data.uid == 0 else {
+      throw .invalid("message that only a relay sends", at: 0)
+    }
+    guard let (uid, slots) = hub.takeData(byteCount: data.frame.count, of: slot, now: now) else {
+      return
+    }
+    let bytes = RendezvousMessage.channelData(ChannelData(uid: uid, frame: data.frame)).bytes
+    for other in slots where send(bytes, to: other, life: AnswerTerms.life, now: now) == nil {
+      counters.answersDropped &+= 1
+    }
+  }
+
   private mutating func keepBans(now: Instant) {
     do throws(StoreFailure) {
       let time = settings.unixMilliseconds(now)

@@ -308,7 +308,9 @@ extension RendezvousMachine {
       knownSerial: ruling.knownSerial, tokenFault: ruling.tokenFault,
       tokenLife: ruling.grant?.wireLife ?? 0,
       isForAudience: payload.abilities.contains(.audience) && !ruling.status.isRefusal,
-      hasPairs: settings.hasPairs(for: payload.abilities) && !ruling.status.isRefusal)
+      hasPairs: settings.hasPairs(for: payload.abilities) && !ruling.status.isRefusal,
+      hasChannelData: settings.hasChannelData(for: payload.abilities)
+        && !ruling.status.isRefusal)
   }
 
   private mutating func insert(
@@ -317,7 +319,7 @@ extension RendezvousMachine {
     let (slot, status) = (registry.insert(record), ruling.status)
     if payload.abilities.contains(.audience) { registry.setAudience(Audience(), of: slot) }
     if let grant = ruling.grant { tokens.set(slot, at: now + grant.life) }
-    channels.reserve(slot, by: ruling.grant, card: payload.card.bytes, from: record.address)
+    channels.reserve(slot, by: ruling.grant, payload, from: record.address)
     unconfirmed.insert(slot, from: record.address)
     limiter.addSession(of: record.address)
     // Cookies before the table is full, whatever the pace of those who fill it.

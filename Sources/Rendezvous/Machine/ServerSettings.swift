@@ -117,11 +117,18 @@ package struct ServerSettings: ~Copyable {
     abilities.contains(.pairs) && (forwarding != nil || !relayIDs.isEmpty)
   }
 
+  /// Whether a member that understands it is told that it may send to all members at once.
+  func hasChannelData(for abilities: ClientAbilities) -> Bool {
+    abilities.contains(.channelData) && forwarding != nil
+  }
+
   /// A message, unless the server is a relay and it is none that a relay takes.
   func permitted(_ message: RendezvousMessage) throws(WireError) -> RendezvousMessage {
     if forwarding == nil { return message }
-    guard case .token = message else { throw .invalid("message to a relay", at: 0) }
-    return message
+    switch message {
+    case .token, .channelData: return message
+    default: throw .invalid("message to a relay", at: 0)
+    }
   }
 
   /// Seconds since 1970 UTC.

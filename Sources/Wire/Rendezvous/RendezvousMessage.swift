@@ -19,6 +19,7 @@ package enum RendezvousMessage: Hashable, Sendable {
   case relayPairs(PairOffer)
   case pair(PairRequest)
   case pairResult(PairResult)
+  case channelData(ChannelData)
 
   /// Stream 1, unordered (docs/protocol/frames.md §3).
   package static let stream: UInt8 = 0x81
@@ -47,6 +48,7 @@ package enum RendezvousMessage: Hashable, Sendable {
     case Code.relayPairs: self = .relayPairs(try PairOffer(fields: &reader))
     case Code.pair: self = .pair(try PairRequest(fields: &reader))
     case Code.pairResult: self = .pairResult(try PairResult(fields: &reader))
+    case Code.channelData: self = .channelData(try ChannelData(fields: &reader))
     default: throw .invalid("message type", at: 0)
     }
     try reader.expectEnd("end of message")
@@ -71,6 +73,7 @@ package enum RendezvousMessage: Hashable, Sendable {
     case .relayPairs(let message): message.writeFields(to: &bytes)
     case .pair(let message): message.writeFields(to: &bytes)
     case .pairResult(let message): message.writeFields(to: &bytes)
+    case .channelData(let message): message.writeFields(to: &bytes)
     }
   }
 
@@ -92,6 +95,7 @@ package enum RendezvousMessage: Hashable, Sendable {
     case .relayPairs: Code.relayPairs
     case .pair: Code.pair
     case .pairResult: Code.pairResult
+    case .channelData: Code.channelData
     }
   }
 
@@ -118,5 +122,6 @@ package enum RendezvousMessage: Hashable, Sendable {
     static let relayPairs: UInt8 = 14
     static let pair: UInt8 = 15
     static let pairResult: UInt8 = 16
+    static let channelData: UInt8 = 17
   }
 }

@@ -135,6 +135,8 @@ package struct ClientAbilities: OptionSet, Hashable, Sendable {
   package static let audience = ClientAbilities(rawValue: 4)
   /// RESP may say that there are relays for pairs (docs/protocol/relay.md §6).
   package static let pairs = ClientAbilities(rawValue: 8)
+  /// CHANNEL_DATA may come, of a relay (docs/protocol/relay.md §3).
+  package static let channelData = ClientAbilities(rawValue: 16)
 }
 
 /// A moment as a label that sorts by time: TAI64N, big-endian

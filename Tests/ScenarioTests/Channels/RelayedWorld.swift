@@ -293,6 +293,14 @@ final class RelayedWorld {
     drain(member)
   }
 
+  /// As `ChannelRelay.send`.
+  @discardableResult
+  func send(_ uid: UInt32, _ bytes: [UInt8]) -> ChannelRelayMachine.Sending? {
+    guard let member = member(uid) else { return nil }
+    defer { drain(member) }
+    return member.machine.send(bytes, now: now)
+  }
+
   // MARK: - Time
 
   func run(_ duration: Duration) {

@@ -1,0 +1,134 @@
+import Primitives
+import Testing
+import Wire
+
+@testable import Peer
+
+/// A host's messages to all members of a channel by a relay (docs/protocol/relay.md §3).
+struct RelayedMessageTests {
+  private func messages(_ world: RelayedWorld, _ uid: UInt32, of host: UInt32) -> [[UInt8]] {
+    (world.member(uid)?.steps ?? []).compactMap { step in
+      if case .message(host, let bytes) = step { bytes } else { nil }
+    }
+  }
+
+  private func makeWorld(seed: UInt64, count: UInt32 = 4) throws -> RelayedWorld {
+    let world = try RelayedWorld(seed: seed)
+    for uid in 1...count { try world.join(uid, uid > 2 ? .audience : .host) }
+    world.run(.seconds(2))
+    return world
+  }
+
+  private static func bytes(_ number: Int) -> [UInt8] {
+    [UInt8(number >> 8), UInt8(number & 255)] + Array(repeating: 9, count: number % 7 * 150)
+  }
+
+  @Test(arguments: [0, 0.1, 0.3], 91..<94 as Range<UInt64>)
+  func `all members get a host's messages in their order`(loss: Double, seed: UInt64) throws {
+    let world = try makeWorld(seed: seed)
+    world.line = { _, _, random in
+      random.unit() < loss ? [] : [Int.random(in: 20...60, using: &random)]
+    }
+    let all = (0..<100).map(Self.bytes)
+    for (number, bytes) in all.enumerated() {
+      #expect(world.send(1, bytes) == .sent)
+      world.speak(1, UInt16(number * 4))
+      world.run(.milliseconds(40))
+    }
+    world.run(.seconds(10))
+    for uid in [2, 3, 4] as [UInt32] {
+      #expect(messages(world, uid, of: 1) == all, "member \(uid)")
+    }
+    #expect(messages(world, 1, of: 1).isEmpty)
+    #expect(world.counters.messagesForwarded == 300)
+  }
+
+  @Test func `a message is there within a round trip, and who comes later has none of before`()
+    throws
+  {
+    let world = try makeWorld(seed: 95)
+    world.send(2, [1, 2, 3])
+    world.run(.milliseconds(30))
+    #expect(messages(world, 1, of: 2) == [[1, 2, 3]])
+    try world.join(9, .audience)
+    world.run(.seconds(2))
+    world.send(2, [4])
+    world.run(.milliseconds(100))
+    #expect(messages(world, 9, of: 2) == [[4]])
+    #expect(messages(world, 3, of: 2) == [[1, 2, 3], [4]])
+  }
+
+  @Test func `who listens sends none, nobody more than 30 a second`() throws {
+    let world = try makeWorld(seed: 96)
+    #expect(world.send(3, [1]) == .notPublishing)
+    let sent = (0..<40).map { _ in world.send(1, [1]) }
+    #expect(sent.count { $0 == .sent } == 30 && sent.count { $0 == .tooMany } == 10)
+    world.run(.seconds(1))
+    #expect(world.send(1, [1]) == .sent)
+    world.run(.seconds(1))
+    #expect(messages(world, 2, of: 1).count == 31)
+  }
+
+  @Test func `after a new start of the relay messages go on`() throws {
+    let world = try makeWorld(seed: 97)
+    world.send(1, [1])
+    world.run(.seconds(1))
+    world.stopRelay()
+    world.run(.seconds(3))
+    world.startRelay()
+    for uid in 1...4 as ClosedRange<UInt32> { world.grantAgain(uid) }
+    world.run(.seconds(30))
+    #expect(world.send(1, [2]) == .sent)
+    world.run(.seconds(3))
+    for uid in [2, 3, 4] as [UInt32] { #expect(messages(world, uid, of: 1) == [[1], [2]]) }
+  }
+
+  // MARK: - The rule alone
+
+  private static func message(_ number: UInt32, epoch: UInt64 = 5) -> DataMessage {
+    DataMessage(epoch: epoch, number: number, bytes: [UInt8(number)])
+  }
+
+  @Test func `what is missing is waited for, and skipped after two seconds`() {
+    var messages = RelayedMessages(epoch: 1)
+    #expect(messages.handle(Self.message(7), of: 3, now: .zero) == [[7]])
+    #expect(messages.handle(Self.message(9), of: 3, now: .zero) == [])
+    #expect(messages.handle(Self.message(9), of: 3, now: .zero) == [])
+    #expect(messages.handle(Self.message(8), of: 3, now: .zero) == [[8], [9]])
+    #expect(messages.nextDeadline == nil)
+    #expect(messages.handle(Self.message(12), of: 3, now: .zero) == [])
+    #expect(messages.nextDeadline == .zero + .seconds(2))
+    #expect(messages.handleTimeout(now: .zero + .seconds(1)).isEmpty)
+    #expect(messages.handleTimeout(now: .zero + .seconds(2)).map(\.bytes) == [[12]])
+    #expect(messages.handle(Self.message(11), of: 3, now: .zero) == [])
+    #expect(messages.nextDeadline == nil)
+  }
+
+  @Test func `a new seat of the sender begins anew, and one of before says nothing`() {
+    var messages = RelayedMessages(epoch: 1)
+    #expect(messages.handle(Self.message(40), of: 3, now: .zero) == [[40]])
+    #expect(messages.handle(Self.message(42), of: 3, now: .zero) == [])
+    #expect(messages.handle(Self.message(1, epoch: 6), of: 3, now: .zero) == [[42], [1]])
+    #expect(messages.handle(Self.message(43), of: 3, now: .zero) == [])
+    #expect(messages.handle(Self.message(2, epoch: 6), of: 3, now: .zero) == [[2]])
+  }
+
+  @Test func `a member that leaves gaps without end fills no memory`() {
+    var messages = RelayedMessages(epoch: 1)
+    let told = (0..<1000).flatMap { number in
+      messages.handle(
+        DataMessage(epoch: 5, number: UInt32(number * 2 + 1), bytes: [1]), of: 3, now: .zero)
+    }
+    #expect(told.count >= 1000 - 64)
+  }
+
+  @Test func `a message of another length, or without a number, is none`() {
+    let one = Self.message(0x0102_0304, epoch: 0x1112_1314_1516_1718).encoded
+    #expect(one == [0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11, 4, 3, 2, 1, 4])
+    #expect((try? DataMessage(parsing: one.span)) != nil)
+    let long = one + Array(repeating: 0, count: 1024)
+    for other in [Array(one.dropLast()), long, Self.message(0).encoded, []] {
+      #expect((try? DataMessage(parsing: other.span)) == nil)
+    }
+  }
+}
