@@ -58,6 +58,37 @@ import Video
     #expect(source == again, "the same size is a copy")
   }
 
+  @Test(arguments: [(32, 24), (36, 26), (24, 18), (18, 12), (29, 17), (12, 9), (47, 35), (48, 12)])
+  func `a smaller picture's pixel is the mean of the area that it covers`(width: Int, height: Int) {
+    var random = RandomSource(seed: 6)
+    var source = I420Picture(Self.size(48, 36))
+    for index in source.bytes.indices {
+      source.bytes[index] = UInt8.random(in: 0...255, using: &random)
+    }
+    var target = I420Picture(Self.size(width, height))
+    var scaler = PictureScaler()
+    scaler.scale(source, into: &target)
+    /// How much of a source pixel is in a target pixel, in one dimension.
+    func share(_ from: Int, _ to: Int, _ count: Int, _ all: Int) -> Double {
+      let step = Double(all) / Double(count)
+      let begin = max(Double(from), Double(to) * step)
+      return max(0, min(Double(from + 1), Double(to + 1) * step) - begin) / step
+    }
+    for y in 0..<height {
+      for x in 0..<width {
+        var mean = 0.0
+        for row in 0..<36 where share(row, y, height, 36) > 0 {
+          for column in 0..<48 {
+            mean +=
+              Double(source.bytes[row * 48 + column]) * share(row, y, height, 36)
+              * share(column, x, width, 48)
+          }
+        }
+        #expect(abs(Double(target.bytes[y * width + x]) - mean) <= 1, "\(x), \(y)")
+      }
+    }
+  }
+
   @Test func `PSNR and SSIM of known differences`() throws {
     let size = Self.size(64, 48)
     let original = I420Picture(size)

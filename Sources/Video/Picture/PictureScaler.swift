@@ -57,34 +57,42 @@ struct PlaneScaler: Sendable {
     var output = target.mutableSpan
     for row in 0..<sizes.height {
       mix(row, of: source)
-      let columnStarts = columns.starts.span
-      let columnWeights = columns.weights.span
-      let row = start + row * sizes.width
-      let line = mixed.span
-      for column in 0..<sizes.width {
-        let first = columnStarts[column]
-        let weight = column &* columns.width
-        var sum: UInt32 = 1 << 21
-        for tap in 0..<columns.width {
-          sum &+= line[first &+ tap] &* columnWeights[weight &+ tap]
-        }
-        output[row &+ column] = UInt8(truncatingIfNeeded: sum >> 22)
-      }
+      columns.mix(mixed.span, into: &output, at: start + row * sizes.width)
     }
   }
 
+  /// Mixes the source rows that a target row covers, two at a time.
   private mutating func mix(_ row: Int, of source: Span<UInt8>) {
     let width = sizes.sourceWidth
     let rows = rows
     let first = rows.starts[row]
     var line = mixed.mutableSpan
-    for tap in 0..<rows.width {
-      let weight = rows.weights[row * rows.width + tap]
-      let from = source.extracting(((first + tap) * width)..<((first + tap + 1) * width))
-      if tap == 0 {
-        for column in 0..<width { line[column] = UInt32(from[column]) &* weight }
-      } else if weight > 0 {
-        for column in 0..<width { line[column] &+= UInt32(from[column]) &* weight }
+    for tap in stride(from: 0, to: rows.width, by: 2) {
+      let place = row * rows.width + tap
+      let from = (first + tap) * width
+      let upper = source.extracting(from..<(from + width))
+      // An odd one comes with itself, which then counts nothing.
+      let isPair = tap + 1 < rows.width
+      let lower = isPair ? source.extracting((from + width)..<(from + 2 * width)) : upper
+      Self.mix(
+        upper, rows.weights[place], lower, isPair ? rows.weights[place + 1] : 0, into: &line,
+        isFirst: tap == 0)
+    }
+  }
+
+  private static func mix(
+    _ upper: Span<UInt8>, _ one: UInt32, _ lower: Span<UInt8>, _ two: UInt32,
+    into line: inout MutableSpan<UInt32>, isFirst: Bool
+  ) {
+    // Known here, it is not checked for each pixel.
+    precondition(upper.count == line.count && lower.count == line.count)
+    if isFirst {
+      for column in 0..<line.count {
+        line[column] = UInt32(upper[column]) &* one &+ UInt32(lower[column]) &* two
+      }
+    } else {
+      for column in 0..<line.count {
+        line[column] &+= UInt32(upper[column]) &* one &+ UInt32(lower[column]) &* two
       }
     }
   }
@@ -100,10 +108,18 @@ private struct Taps: Sendable {
   var weights: [UInt32] = []
 
   init(count: Int, from source: Int) {
-    width = count < source ? min(source, source / max(count, 1) + 2) : min(source, 2)
+    width = count < source ? Self.mostCovered(count, source) : min(source, 2)
     for index in 0..<count {
       count < source ? cover(index, count, source) : blend(index, count, source)
     }
+  }
+
+  /// How many source pixels a target pixel covers at the most, in whole or in part.
+  private static func mostCovered(_ count: Int, _ source: Int) -> Int {
+    (0..<count).map { index in
+      let begin = index * source
+      return (begin + source + count - 1) / count - begin / count
+    }.max() ?? 1
   }
 
   /// The share of each source pixel in the area from `index / count` to `(index + 1) / count`.
@@ -138,6 +154,31 @@ private struct Taps: Sendable {
     let sum = row.reduce(0, +)
     guard let heaviest = row.indices.max(by: { row[$0] < row[$1] }) else { return }
     row[heaviest] += UInt32(Self.one) - sum
+  }
+
+  /// Mixes the pixels of a line that each target pixel covers.
+  func mix(_ line: Span<UInt32>, into output: inout MutableSpan<UInt8>, at start: Int) {
+    guard width != 2 else { return mixPairs(line, into: &output, at: start) }
+    let (starts, weights) = (starts.span, weights.span)
+    for column in 0..<starts.count {
+      let first = starts[column]
+      let place = column &* width
+      var sum: UInt32 = 1 << 21
+      for tap in 0..<width { sum &+= line[first &+ tap] &* weights[place &+ tap] }
+      output[start &+ column] = UInt8(truncatingIfNeeded: sum >> 22)
+    }
+  }
+
+  /// What most steps from one size to the next are.
+  private func mixPairs(_ line: Span<UInt32>, into output: inout MutableSpan<UInt8>, at start: Int)
+  {
+    let (starts, weights) = (starts.span, weights.span)
+    for column in 0..<starts.count {
+      let first = starts[column]
+      let sum =
+        line[first] &* weights[column &* 2] &+ line[first &+ 1] &* weights[column &* 2 &+ 1]
+      output[start &+ column] = UInt8(truncatingIfNeeded: (sum &+ 1 << 21) >> 22)
+    }
   }
 
   private static let one = 1 << 11
