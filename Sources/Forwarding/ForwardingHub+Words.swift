@@ -1,4 +1,4 @@
-import Primitives
+package import Primitives
 import Tokens
 import Wire
 

@@ -1,5 +1,7 @@
 import Primitives
 import Testing
+import Tokens
+import Wire
 
 @testable import Forwarding
 
@@ -21,7 +23,8 @@ import Testing
     #expect(slots(relay, 2) == nil && slots(relay, 9) == nil)
     #expect(relay.hub.counters.messagesNotAllowed == 2)
     #expect(relay.hub.counters.messagesForwarded == 4)
-    #expect(relay.hub.renew(1, by: .init(channel: Relay.tea, uid: 71, role: .audience)))
+    let claim = SeatClaim(channel: Relay.tea, uid: 71, role: .audience)
+    #expect(relay.hub.renew(1, by: claim))
     #expect(slots(relay, 1) == nil)
   }
 

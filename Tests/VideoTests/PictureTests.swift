@@ -58,10 +58,10 @@ import Video
     #expect(source == again, "the same size is a copy")
   }
 
-  @Test(arguments: [(32, 24), (36, 26), (24, 18), (18, 12), (29, 17), (12, 9), (47, 35), (48, 12)])
+  @Test(arguments: [(64, 48), (72, 52), (48, 36), (36, 24), (58, 34), (24, 18), (94, 70), (96, 24)])
   func `a smaller picture's pixel is the mean of the area that it covers`(width: Int, height: Int) {
     var random = RandomSource(seed: 6)
-    var source = I420Picture(Self.size(48, 36))
+    var source = I420Picture(Self.size(96, 72))
     for index in source.bytes.indices {
       source.bytes[index] = UInt8.random(in: 0...255, using: &random)
     }
@@ -77,11 +77,11 @@ import Video
     for y in 0..<height {
       for x in 0..<width {
         var mean = 0.0
-        for row in 0..<36 where share(row, y, height, 36) > 0 {
-          for column in 0..<48 {
+        for row in 0..<72 where share(row, y, height, 72) > 0 {
+          for column in 0..<96 {
             mean +=
-              Double(source.bytes[row * 48 + column]) * share(row, y, height, 36)
-              * share(column, x, width, 48)
+              Double(source.bytes[row * 96 + column]) * share(row, y, height, 72)
+              * share(column, x, width, 96)
           }
         }
         #expect(abs(Double(target.bytes[y * width + x]) - mean) <= 1, "\(x), \(y)")

@@ -1,4 +1,5 @@
 internal import Peer
+internal import Reactor
 
 /// Messages to all members.
 extension ChannelRelay {

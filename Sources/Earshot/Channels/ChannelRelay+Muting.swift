@@ -1,3 +1,6 @@
+internal import Peer
+internal import Reactor
+
 /// Keeping the own sound back.
 extension ChannelRelay {
   /// Whether the own sound is kept back. In a channel of up to 17 the others are told

@@ -1,5 +1,6 @@
 internal import GroupKeys
 internal import Peer
+internal import Reactor
 
 /// How things stand at the relay.
 extension ChannelRelay {

@@ -58,12 +58,13 @@ extension ChannelRelayMachine {
   /// A member's message whose first byte says that it is about its sound.
   mutating func readMute(_ message: [UInt8], of uid: UInt32, now: Instant) {
     var message = message
+    let place = 1..<message.count
     let metadata = MuteWord.metadata
     let word: MuteWord
     do {
       var span = message.mutableSpan
       let text = try keys.open(
-        &span, at: 1..<message.count, from: uid, metadata: metadata.span, now: now)
+        &span, at: place, from: uid, metadata: metadata.span, now: now)
       word = try MuteWord(parsing: message.span.extracting(text))
     } catch {
       return  // Not its own, or said before: the next one is not far.

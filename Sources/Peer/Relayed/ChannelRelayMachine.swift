@@ -14,7 +14,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   package typealias Event = ChannelRelayEvent
 
   package let settings: Settings
-  private var identity: LocalIdentity
+  var identity: LocalIdentity
   private var random: RandomSource
   var link: RendezvousLink
   var keys: GroupKeyMachine

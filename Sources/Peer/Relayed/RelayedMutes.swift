@@ -1,3 +1,4 @@
+import GroupKeys
 import Primitives
 import Wire
 

@@ -1,6 +1,8 @@
+import Forwarding
 import GroupKeys
 import Primitives
 import Testing
+import Wire
 
 @testable import Peer
 
@@ -95,15 +97,18 @@ struct RelayedMuteTests {
     let (on, off) = (
       MuteWord(milliseconds: 100, isMuted: true), MuteWord(milliseconds: 900, isMuted: false)
     )
-    #expect(Self.heard([(0, on), (600, on), (1200, off), (1800, on)]) == [true, false, true, false])
+    let changes = Self.heard([(0, on), (600, on), (1200, off), (1800, on)])
+    #expect(changes == [true, false, true, false])
     #expect(Self.heard([(0, off)]) == [false])
     var mutes = RelayedMutes()
-    #expect(!mutes.handle(on, of: 8, now: .zero))
+    #expect(mutes.handle(on, of: 8, now: .zero) == false)
   }
 
   @Test func `a member that changes its mind without end is heard twice a second`() {
-    let words = (1...300).map {
-      (at: Int64($0) * 10, MuteWord(milliseconds: UInt64($0), isMuted: $0 / 7 % 2 == 1))
+    var words: [(at: Int64, MuteWord)] = []
+    for number in 1...300 as ClosedRange<Int64> {
+      let isMuted = number / 7 % 2 == 1
+      words.append((number * 10, MuteWord(milliseconds: UInt64(number), isMuted: isMuted)))
     }
     #expect(Self.heard(words).count { $0 } == 5)
   }
@@ -111,17 +116,21 @@ struct RelayedMuteTests {
   @Test func `sound ends a mute whose end was lost, but not sound that was under way`() {
     var mutes = RelayedMutes()
     mutes.add(7, now: .zero)
-    #expect(mutes.handle(MuteWord(milliseconds: 1, isMuted: true), of: 7, now: .zero))
-    #expect(!mutes.handleSound(of: 7, now: .zero + .milliseconds(400)))
-    #expect(mutes.handleSound(of: 7, now: .zero + .milliseconds(1500)))
-    #expect(!mutes.handleSound(of: 7, now: .zero + .milliseconds(1520)))
+    let word = MuteWord(milliseconds: 1, isMuted: true)
+    #expect(mutes.handle(word, of: 7, now: .zero) == true)
+    #expect(mutes.handleSound(of: 7, now: .zero + .milliseconds(400)) == false)
+    #expect(mutes.handleSound(of: 7, now: .zero + .milliseconds(1500)) == true)
+    #expect(mutes.handleSound(of: 7, now: .zero + .milliseconds(1520)) == false)
   }
 
   @Test func `a word of another length, or with other bits, is none`() {
     let bytes = MuteWord(milliseconds: 0x0102_0304_0506_0708, isMuted: true).bytes
     #expect(bytes == [8, 7, 6, 5, 4, 3, 2, 1, 1])
     #expect((try? MuteWord(parsing: bytes.span)) != nil)
-    for other in [Array(bytes.dropLast()), bytes + [0], bytes.dropLast() + [2], []] {
+    let long = bytes + [0]
+    let unused = Array(bytes.dropLast()) + [2]
+    let others: [[UInt8]] = [Array(bytes.dropLast()), long, unused, []]
+    for other in others {
       #expect((try? MuteWord(parsing: other.span)) == nil)
     }
   }

@@ -184,7 +184,8 @@ final class ChannelLoad {
     case .lost, .refused: member.isSeated = false
     case .audioArrived(let uid): listen(member, to: uid)
     case .publishing, .grantNeeded, .firstFrame, .firstPicture, .pictureArrived,
-      .pictureStreamChanged, .pictureViewChanged, .seatChanged, .publishFallback, .picturesPaused:
+      .pictureStreamChanged, .pictureViewChanged, .seatChanged, .publishFallback, .picturesPaused,
+      .audioMuted, .message:
       break
     }
   }
