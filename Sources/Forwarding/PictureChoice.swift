@@ -50,8 +50,9 @@ struct PictureChoice {
     // What waits shows what is too much: an estimate that nothing fills shows less than there is.
     if isOverloaded {
       if trial != nil { failTrial(now: now) }
-      if isAgainTooMuch || now >= changed + Self.overloadPause {
-        fall(available, needs, now: now)
+      let lower = lower(available, needs)
+      if now >= changed + Self.overloadPause || isAgainTooMuch(for: lower, needs) {
+        fall(to: lower, now: now)
       }
     } else if let higher = needs.higher(level, takesLow: takesLow) {
       let enough = needs.rate(higher, takesLow: takesLow) * Self.spare
@@ -76,20 +77,28 @@ struct PictureChoice {
     level = common * hostCount
   }
 
-  /// What waited went with the last step down: what waits came since, and shows that the usual
-  /// stream is still too much.
-  private var isAgainTooMuch: Bool { hasFallen && view == .usual }
+  /// What the line is to have where what it has is too much. What waits makes the estimate less than
+  /// it carries, and a moment's estimate is no proof that not even a low stream fits.
+  private func lower(_ available: Double, _ needs: PictureNeeds) -> Int {
+    let least = view == .usual ? needs.rate(hostCount, takesLow: takesLow) : 0
+    return min(
+      needs.lower(level, takesLow: takesLow),
+      needs.fitting(max(available * Self.undershoot, least), takesLow: takesLow))
+  }
 
-  private mutating func fall(_ available: Double, _ needs: PictureNeeds, now: Instant) {
+  /// What waited went with the last step down: what waits came since. It may be a key frame alone,
+  /// so only where something is left to see the next step comes at once.
+  private func isAgainTooMuch(for lower: Int, _ needs: PictureNeeds) -> Bool {
+    hasFallen && view == .usual && needs.rate(lower, takesLow: takesLow) > 0
+  }
+
+  private mutating func fall(to lower: Int, now: Instant) {
     if let lastRise {
       // What held for a while was not tried in vain.
       hasRelapsed = now < lastRise + Self.relapse
       patience = hasRelapsed ? min(patience * 2, Self.longestPatience) : Self.firstPatience
     }
-    // What waits makes the estimate less than the line carries.
-    level = min(
-      needs.lower(level, takesLow: takesLow),
-      needs.fitting(available * Self.undershoot, takesLow: takesLow))
+    level = lower
     changed = now
     lastRise = nil
     hasFallen = true

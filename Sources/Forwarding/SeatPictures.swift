@@ -81,9 +81,10 @@ struct SeatPictures {
 
   /// A fragment of a temporal layer has come.
   mutating func recordShown(_ layer: UInt8, byteCount: Int, now: Instant) {
-    // What was not shown for a moment takes as much as before when it goes on.
-    let elapsed =
-      lastShown.map { min(Double(now.nanoseconds(since: $0)) / 1e9, Self.longestGap) } ?? 1
+    // What was not shown for a moment takes as much as before when it goes on. Where there is no
+    // low stream a line that is taken for too narrow has nothing for long: there it may be less.
+    let longest = low.offer > 0 ? Self.longestGap : 1
+    let elapsed = lastShown.map { min(Double(now.nanoseconds(since: $0)) / 1e9, longest) } ?? 1
     lastShown = now
     for index in 0..<3 { rates[index] *= max(0, 1 - elapsed) }
     rates[min(Int(layer), 2)] += Double(byteCount) * 8

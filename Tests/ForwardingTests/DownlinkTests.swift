@@ -61,6 +61,7 @@ struct DownlinkTests {
 
   @Test func `a pause of what a host shows does not make it seem small`() throws {
     var pictures = SeatPictures()
+    pictures.handleLow(ChannelLowFrame(bitsPerSecond: 100_000), most: 500_000)
     var now = start
     func show(_ count: Int) {
       for _ in 0..<count {
