@@ -42,16 +42,26 @@ struct RelayedMessages {
   /// - Returns: Those that are to be told of now, in their order.
   mutating func handle(_ message: DataMessage, of uid: UInt32, now: Instant) -> [[UInt8]] {
     guard let index = senders.firstIndex(where: { $0.uid == uid }) else {
-      senders.append(Sender(uid: uid, epoch: message.epoch, next: message.number &+ 1))
-      return [message.bytes]
+      senders.append(Self.sender(uid, message))
+      return hold(message, senders.count - 1, now: now)
     }
     guard message.epoch >= senders[index].epoch else { return [] }
     if message.epoch > senders[index].epoch {
       // The sender has another seat: what is missing of the one before does not come any more.
       let rest = skip(index, all: true, now: now)
-      senders[index] = Sender(uid: uid, epoch: message.epoch, next: message.number &+ 1)
-      return rest + [message.bytes]
+      senders[index] = Self.sender(uid, message)
+      return rest + hold(message, index, now: now)
     }
+    return hold(message, index, now: now)
+  }
+
+  /// The first message of a seat that is heard of. One of the first eight may have been overtaken by
+  /// it; who joins later has none of those before.
+  private static func sender(_ uid: UInt32, _ message: DataMessage) -> Sender {
+    Sender(uid: uid, epoch: message.epoch, next: message.number <= 8 ? 1 : message.number)
+  }
+
+  private mutating func hold(_ message: DataMessage, _ index: Int, now: Instant) -> [[UInt8]] {
     guard message.number >= senders[index].next,
       senders[index].held.updateValue(message.bytes, forKey: message.number) == nil
     else { return [] }

@@ -44,7 +44,7 @@ struct RelayedMuteTests {
     let world = try makeWorld(seed: seed)
     world.line = { _, _, random in random.unit() < 0.3 ? [] : [40] }
     world.setMuted(2, true)
-    world.run(.seconds(30))
+    world.run(.seconds(60))
     for uid in [1, 3, 4] as [UInt32] { #expect(changes(world, uid) == [2: [true]]) }
     world.setMuted(2, false)
     for time in UInt16(0)..<500 {
