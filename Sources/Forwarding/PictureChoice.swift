@@ -77,8 +77,8 @@ struct PictureChoice {
     level = common * hostCount
   }
 
-  /// What the line is to have where what it has is too much. What waits makes the estimate less than
-  /// it carries, and a moment's estimate is no proof that not even a low stream fits.
+  /// What the line is to have where what it has is too much. What waits makes the estimate less
+  /// than it carries, and a moment's estimate is no proof that not even a low stream fits.
   private func lower(_ available: Double, _ needs: PictureNeeds) -> Int {
     let least = view == .usual ? needs.rate(hostCount, takesLow: takesLow) : 0
     return min(

@@ -91,7 +91,7 @@ extension CallMedia {
     }
     if video.sender.hasFragment, association.admits(.video, now: now) {
       // Where pictures fill the line, padding never has its turn.
-      if writeSizeTrial(into: &packet, association, as: .video, now: now) {
+      if association.writeSizeTrial(into: &packet, as: .video, now: now) {
         video.fill.noteTrial(byteCount: packet.count)
         return .video
       }
@@ -114,7 +114,7 @@ extension CallMedia {
     into packet: inout OutputSpan<UInt8>, on association: Association, now: Instant
   ) -> SendClass? {
     guard let video, mayStart, association.maySendMedia(now: now) else { return nil }
-    if writeSizeTrial(into: &packet, association, as: .padding, now: now) {
+    if association.writeSizeTrial(into: &packet, as: .padding, now: now) {
       video.fill.noteTrial(byteCount: packet.count)
       return .padding
     }
@@ -130,20 +130,6 @@ extension CallMedia {
     let isSealed = association.seal(
       &packet, elicits: sendClass != .feedback, hasMessages: false, now: now)
     return isSealed ? sendClass : nil
-  }
-
-  /// Padding, to see whether a packet so long arrives; seven times a second at most.
-  @_lifetime(packet: copy packet)
-  private func writeSizeTrial(
-    into packet: inout OutputSpan<UInt8>, _ association: Association, as sendClass: SendClass,
-    now: Instant
-  ) -> Bool {
-    guard association.admits(sendClass, now: now),
-      let byteCount = association.packetSize.pollTrial(now: now)
-    else { return false }
-    Session.beginPacket(&packet)
-    packet.append(zeros: byteCount - SealedPacket.tagByteCount - packet.count)
-    return association.seal(&packet, elicits: true, hasMessages: false, now: now)
   }
 
   /// When `checkVideo` or `writePacket` next has something to do.
@@ -233,4 +219,19 @@ extension CallMedia {
   private static let fragmentOverhead = 28.0 + 25 + 10
   /// In nanoseconds, at 30 pictures a second.
   private static let frameTime: UInt64 = 33_000_000
+}
+
+extension Association {
+  /// Padding, to see whether a packet so long arrives; seven times a second at most.
+  @_lifetime(packet: copy packet)
+  func writeSizeTrial(
+    into packet: inout OutputSpan<UInt8>, as sendClass: SendClass, now: Instant
+  ) -> Bool {
+    guard admits(sendClass, now: now),
+      let byteCount = packetSize.pollTrial(now: now)
+    else { return false }
+    Session.beginPacket(&packet)
+    packet.append(zeros: byteCount - SealedPacket.tagByteCount - packet.count)
+    return seal(&packet, elicits: true, hasMessages: false, now: now)
+  }
 }

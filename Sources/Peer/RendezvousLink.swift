@@ -28,7 +28,7 @@ struct RendezvousLink: ~Copyable {
     case channel(ChannelNotice)
     case seatsEnded([EndedSeat])
     /// A relay's, of another member of the channel.
-    case channelData(ChannelData)
+    case channelData(SealedChannelMessage)
   }
 
   let configuration: PeerConfiguration

@@ -11,7 +11,7 @@ package struct MuteWord: Equatable, Sendable {
   /// The first byte of the message; the sealed frame is the rest.
   package static let messageType: UInt8 = 4
   /// SFrame's metadata: no frame of sound or of a picture has one byte.
-  package static let metadata: InlineArray<1, UInt8> = [4]
+  package static let metadata: UInt8 = 4
 
   package init(milliseconds: UInt64, isMuted: Bool) {
     self.milliseconds = milliseconds
@@ -26,6 +26,15 @@ package struct MuteWord: Equatable, Sendable {
     guard flags <= 1 else { throw .invalid("flags", at: 8) }
     isMuted = flags == 1
     try reader.expectEnd("mute word")
+  }
+
+  /// `nil` for what is none.
+  package init?(_ bytes: [UInt8]) {
+    do throws(WireError) {
+      try self.init(parsing: bytes.span)
+    } catch {
+      return nil
+    }
   }
 
   package var bytes: [UInt8] {

@@ -7,7 +7,7 @@ extension ChannelRelayMachine {
   /// Whether there is nothing left to say.
   package var isQuiet: Bool { link.isQuiet }
   /// Whether a member that was verified has a seat at the relay, as far as that is known.
-  package func isSeated(_ uid: UInt32) -> Bool { seats.isSeated(uid) }
+  package func isSeated(_ uid: UInt32) -> Bool { talk.seats.isSeated(uid) }
   /// Members that hold our key, or may.
   package var verifiedCount: Int { keys.memberCount }
   /// Whether the fingerprint is of some members only: nobody can compare it.

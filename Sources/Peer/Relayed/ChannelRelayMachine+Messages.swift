@@ -21,35 +21,18 @@ extension ChannelRelayMachine {
   package mutating func send(_ bytes: [UInt8], now: Instant) -> Sending {
     guard isConnected, keys.isPublishing else { return .notPublishing }
     guard link.standing.terms?.payload.hasChannelData == true else { return .notUnderstood }
-    guard let message = messages.makeMessage(bytes, now: now) else { return .tooMany }
-    let (room, text) = (GroupKeyMachine.headerRoom, message.encoded)
-    var frame = [UInt8](repeating: 0, count: room) + text
-    frame += [UInt8](repeating: 0, count: GroupKeyMachine.tagByteCount)
-    let metadata = DataMessage.metadata
-    do throws(SFrameError) {
-      var span = frame.mutableSpan
-      let place = try keys.seal(
-        &span, text: room..<(room + text.count), metadata: metadata.span)
-      link.send(.channelData(ChannelData(uid: 0, frame: Array(frame[place]))), now: now)
-      return .sent
-    } catch {
+    guard let message = talk.messages.makeMessage(bytes, now: now) else { return .tooMany }
+    guard let frame = keys.seal(message.encoded, metadata: DataMessage.metadata) else {
       return .notPublishing
     }
+    link.send(.channelData(SealedChannelMessage(uid: 0, frame: frame)), now: now)
+    return .sent
   }
 
-  mutating func receive(_ data: ChannelData, now: Instant) {
-    var frame = data.frame
-    let metadata = DataMessage.metadata
-    let message: DataMessage
-    do {
-      var span = frame.mutableSpan
-      let text = try keys.open(
-        &span, at: 0..<data.frame.count, from: data.uid, metadata: metadata.span, now: now)
-      message = try DataMessage(parsing: frame.span.extracting(text))
-    } catch {
-      return  // Not that member's, or its key is not here.
-    }
-    for bytes in messages.handle(message, of: data.uid, now: now) {
+  mutating func receive(_ data: SealedChannelMessage, now: Instant) {
+    let text = keys.open(data.frame, from: data.uid, metadata: DataMessage.metadata, now: now)
+    guard let text, let message = DataMessage(text) else { return }
+    for bytes in talk.messages.handle(message, of: data.uid, now: now) {
       publish(.message(uid: data.uid, bytes))
     }
   }

@@ -87,7 +87,7 @@ extension ChannelRelayMachine {
     now: Instant
   ) {
     guard let uid = sources[source], let pictures else { return }
-    seats.noteSign(of: uid, now: now)
+    talk.seats.noteSign(of: uid, now: now)
     let isNews = pictures.handle(
       frame, bytes.span.bytes(at: payload), of: uid, source: source, now: now)
     if isNews { publish(.pictureArrived(uid: uid)) }

@@ -14,69 +14,44 @@ extension ChannelRelayMachine {
     }
     if writeMute(into: &packet, now: now) { return }
     for _ in 0..<Self.questionsAtOnce {
-      guard let uid = members.popQuestion(now: now) ?? seats.popQuestion(now: now)
+      guard let uid = members.popQuestion(now: now) ?? talk.seats.popQuestion(now: now)
       else { return }
       ChannelWordFrame.writeQuestion(uid: uid, to: &packet)
     }
   }
 
-  /// The own sound is kept back from now on, or goes on. What is sent is not this machine's to stop.
+  /// The own sound is kept back from now on, or goes on. What is sent others decide.
   package mutating func setAudioMuted(_ isMuted: Bool, now: Instant) {
     let unix = UInt64(clamping: settings.wallClockAtZero) &+ now.nanoseconds / 1_000_000
-    mutes.set(MuteWord(milliseconds: unix, isMuted: isMuted), now: now)
+    talk.mutes.set(MuteWord(milliseconds: unix, isMuted: isMuted), now: now)
   }
 
   /// Writes the own word for the next member that is to have it.
   ///
-  /// - Returns: whether there was one.
+  /// - Returns: whether there was one, and a key: who only listens is not heard anyway.
   @_lifetime(packet: copy packet)
-  mutating func writeMute(into packet: inout OutputSpan<UInt8>, now: Instant) -> Bool {
-    guard let word = mutes.own, let uid = mutes.popListener(now: now),
-      let message = seal(word)
+  private mutating func writeMute(into packet: inout OutputSpan<UInt8>, now: Instant) -> Bool {
+    guard let word = talk.mutes.own, let uid = talk.mutes.popListener(now: now),
+      let frame = keys.seal(word.bytes, metadata: MuteWord.metadata)
     else { return false }
+    let message = [MuteWord.messageType] + frame
     ChannelWordFrame.writeKey(message.span, uid: uid, to: &packet)
     return true
   }
 
-  /// - Returns: `nil` where we have no key: who only listens is not heard anyway.
-  private mutating func seal(_ word: MuteWord) -> [UInt8]? {
-    let room = GroupKeyMachine.headerRoom
-    let text = room..<(room + MuteWord.byteCount)
-    var frame = [UInt8](repeating: 0, count: room)
-    frame += word.bytes
-    frame += [UInt8](repeating: 0, count: GroupKeyMachine.tagByteCount)
-    let metadata = MuteWord.metadata
-    do throws(SFrameError) {
-      var span = frame.mutableSpan
-      let place = try keys.seal(&span, text: text, metadata: metadata.span)
-      return [MuteWord.messageType] + frame[place]
-    } catch {
-      return nil
-    }
-  }
-
   /// A member's message whose first byte says that it is about its sound.
   mutating func readMute(_ message: [UInt8], of uid: UInt32, now: Instant) {
-    var message = message
-    let place = 1..<message.count
-    let metadata = MuteWord.metadata
-    let word: MuteWord
-    do {
-      var span = message.mutableSpan
-      let text = try keys.open(
-        &span, at: place, from: uid, metadata: metadata.span, now: now)
-      word = try MuteWord(parsing: message.span.extracting(text))
-    } catch {
-      return  // Not its own, or said before: the next one is not far.
-    }
-    if mutes.handle(word, of: uid, now: now) {
-      publish(.audioMuted(uid: uid, isMuted: word.isMuted))
-    }
+    let frame = Array(message.dropFirst())
+    guard let text = keys.open(frame, from: uid, metadata: MuteWord.metadata, now: now),
+      let word = MuteWord(text), talk.mutes.handle(word, of: uid, now: now)
+    else { return }
+    publish(.audioMuted(uid: uid, isMuted: word.isMuted))
   }
 
   /// Sound of a member has opened.
   mutating func noteSound(of uid: UInt32, now: Instant) {
-    if mutes.handleSound(of: uid, now: now) { publish(.audioMuted(uid: uid, isMuted: false)) }
+    guard talk.mutes.handleSound(of: uid, now: now) else { return }
+    publish(.audioMuted(uid: uid, isMuted: false))
   }
 
   private static let questionsAtOnce = 20

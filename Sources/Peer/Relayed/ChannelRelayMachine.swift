@@ -19,9 +19,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   var link: RendezvousLink
   var keys: GroupKeyMachine
   var members: RelayedMembers
-  var seats = SeatWatch()
-  var mutes = RelayedMutes()
-  var messages: RelayedMessages
+  var talk: RelayedTalk
   private var revision: UInt64 = 0
   private var role: MemberRole
   private var outbox = RelayedOutbox()
@@ -46,7 +44,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     let unix =
       UInt64(clamping: settings.wallClockAtZero) &+ now.nanoseconds / 1_000_000
     members = RelayedMembers(settings.channel, own: settings.own.uid)
-    messages = RelayedMessages(epoch: unix)
+    talk = RelayedTalk(messages: RelayedMessages(epoch: unix))
     let card: ContactCard
     do throws(WireError) {
       card = try identity.makeCard(unixSeconds: unix / 1000)
@@ -105,8 +103,8 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     link.handleTimeout(now: now, identity: &identity, isInCall: true)
     keys.handleTimeout(now: now)
     handlePictureTimeout(now: now)
-    seats.handleTimeout(lastReceived: link.association?.lastReceived)
-    for late in messages.handleTimeout(now: now) {
+    talk.seats.handleTimeout(lastReceived: link.association?.lastReceived)
+    for late in talk.messages.handleTimeout(now: now) {
       publish(.message(uid: late.uid, late.bytes))
     }
     if let deadline = silenceDeadline, deadline <= now, !isSilent {
@@ -130,9 +128,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
       keys.handleLeave(uid, departures[uid] ?? .left, revision: self.revision, now: now)
       inbox.remove(uid)
       pictures?.remove(uid)
-      seats.remove(uid)
-      mutes.remove(uid)
-      messages.remove(uid)
+      talk.remove(uid)
     }
     settle(now: now)
   }
@@ -259,8 +255,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     var deadline = link.nextDeadline
     if isConnected {
       deadline = earliest(deadline, earliest(keys.nextDeadline, members.nextDeadline))
-      deadline = earliest(deadline, earliest(seats.nextDeadline, mutes.nextDeadline))
-      deadline = earliest(deadline, messages.nextDeadline)
+      deadline = earliest(deadline, talk.nextDeadline)
       if let pictures, let association = link.association {
         deadline = earliest(deadline, pictures.nextDeadline(on: association))
       }
@@ -299,7 +294,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
       case .channelCopy(let copy, let sealed): copies.append((copy, sealed))
       case .channelAudio(let audio, let sealed):
         guard let uid = sources[audio.source] else { continue }
-        seats.noteSign(of: uid, now: now)
+        talk.seats.noteSign(of: uid, now: now)
         let found = inbox.receive(
           audio, sealed: sealed, copies: copies, from: uid, packet, keys: &keys, now: now)
         if found.isFirst { publish(.firstFrame(uid: uid)) }
@@ -318,7 +313,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
         }
       case .channelCard(let uid, let range):
         members.handleCard(packet.bytes(at: range), of: uid)
-        seats.noteSign(of: uid, now: now)
+        talk.seats.noteSign(of: uid, now: now)
       case .channelPicture(let source): pictured = source
       case .video(let picture, let payload):
         handlePicture(picture, at: payload, in: packet.packet, source: pictured, now: now)
@@ -333,17 +328,13 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   private mutating func settle(now: Instant) {
     let wasConnected = isConnected
     while let event = link.pollEvent() { handle(event, now: now) }
-    if isConnected, !wasConnected {
-      seats.restart(now: now)
-      mutes.restart(now: now)
-    }
+    if isConnected, !wasConnected { talk.restart(now: now) }
     let unix = UInt64(clamping: settings.wallClockAtZero) &+ now.nanoseconds / 1_000_000
-    while let news = seats.popNews() {
+    while let news = talk.seats.popNews() {
       publish(.seatChanged(uid: news.uid, isSeated: news.isSeated))
     }
     while let member = members.popVerified(unixMilliseconds: unix) {
-      seats.add(member.uid, now: now)
-      mutes.add(member.uid, now: now)
+      talk.add(member.uid, now: now)
       do throws(GroupKeyError) {
         try keys.handleJoin(member, revision: revision, now: now)
       } catch {

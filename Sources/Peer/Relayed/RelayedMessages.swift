@@ -55,8 +55,8 @@ struct RelayedMessages {
     return hold(message, index, now: now)
   }
 
-  /// The first message of a seat that is heard of. One of the first eight may have been overtaken by
-  /// it; who joins later has none of those before.
+  /// The first message of a seat that is heard of. One of the first eight may have been overtaken
+  /// by it; who joins later has none of those before.
   private static func sender(_ uid: UInt32, _ message: DataMessage) -> Sender {
     Sender(uid: uid, epoch: message.epoch, next: message.number <= 8 ? 1 : message.number)
   }

@@ -2,7 +2,8 @@ import GroupKeys
 import Primitives
 import Wire
 
-/// Who of a small channel keeps its sound back, by each one's own word (docs/protocol/sframe.md §4).
+/// Who of a small channel keeps its sound back, by each one's own word
+/// (docs/protocol/sframe.md §4).
 /// The word goes to each member four times in two seconds, and each five while the sound is kept
 /// back: who comes later hears of it, and who heard nothing of it hears the next one.
 struct RelayedMutes {

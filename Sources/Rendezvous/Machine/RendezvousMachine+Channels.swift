@@ -24,20 +24,6 @@ extension RendezvousMachine {
     }
   }
 
-  /// A host's message goes to all others that have a seat.
-  mutating func pass(_ data: ChannelData, from slot: UInt32, now: Instant) throws(WireError) {
-    guard let hub = channels.hub, data.uid == 0 else {
-      throw .invalid("message that only a relay sends", at: 0)
-    }
-    guard let (uid, slots) = hub.takeData(byteCount: data.frame.count, of: slot, now: now) else {
-      return
-    }
-    let bytes = RendezvousMessage.channelData(ChannelData(uid: uid, frame: data.frame)).bytes
-    for other in slots where send(bytes, to: other, life: AnswerTerms.life, now: now) == nil {
-      counters.answersDropped &+= 1
-    }
-  }
-
   private mutating func keepBans(now: Instant) {
     do throws(StoreFailure) {
       let time = settings.unixMilliseconds(now)
@@ -82,6 +68,25 @@ extension RendezvousMachine {
       if send(bytes, to: slot, life: AnswerTerms.life, now: now) == nil {
         counters.answersDropped &+= 1
       }
+    }
+  }
+}
+
+extension SealedChannelMessage {
+  /// A host's message goes to all others that have a seat.
+  func pass(
+    from slot: UInt32, in machine: inout RendezvousMachine, now: Instant
+  ) throws(WireError) {
+    guard let hub = machine.channels.hub, uid == 0 else {
+      throw .invalid("message that only a relay sends", at: 0)
+    }
+    guard let (uid, slots) = hub.takeData(byteCount: frame.count, of: slot, now: now) else {
+      return
+    }
+    let bytes = RendezvousMessage.channelData(SealedChannelMessage(uid: uid, frame: frame)).bytes
+    for other in slots {
+      let isSent = machine.send(bytes, to: other, life: AnswerTerms.life, now: now) != nil
+      if !isSent { machine.counters.answersDropped &+= 1 }
     }
   }
 }

@@ -214,7 +214,7 @@ extension RendezvousMachine {
       case .relayPairs(let offer):
         try channels.pairs.insert(offer, of: slot, registry[slot], settings)
       case .pair(let request): request.answer(slot, in: &self, now: now)
-      case .channelData(let data): try pass(data, from: slot, now: now)
+      case .channelData(let data): try data.pass(from: slot, in: &self, now: now)
       case .lookUpResult, .forwarded, .forwardResult, .tokenResult, .relays, .channelNotice,
         .seatsEnded, .pairResult:
         throw .invalid("message that only a server sends", at: 0)

@@ -19,7 +19,7 @@ package enum RendezvousMessage: Hashable, Sendable {
   case relayPairs(PairOffer)
   case pair(PairRequest)
   case pairResult(PairResult)
-  case channelData(ChannelData)
+  case channelData(SealedChannelMessage)
 
   /// Stream 1, unordered (docs/protocol/frames.md §3).
   package static let stream: UInt8 = 0x81
@@ -48,7 +48,7 @@ package enum RendezvousMessage: Hashable, Sendable {
     case Code.relayPairs: self = .relayPairs(try PairOffer(fields: &reader))
     case Code.pair: self = .pair(try PairRequest(fields: &reader))
     case Code.pairResult: self = .pairResult(try PairResult(fields: &reader))
-    case Code.channelData: self = .channelData(try ChannelData(fields: &reader))
+    case Code.channelData: self = .channelData(try SealedChannelMessage(fields: &reader))
     default: throw .invalid("message type", at: 0)
     }
     try reader.expectEnd("end of message")

@@ -45,7 +45,7 @@ extension FuzzTarget {
         .forward(forward), .forwarded(Forwarded(forward, from: .zero)),
         .forwarded(Forwarded(forward, from: .zero, name: PeerName("alice"))),
         .forwardResult(ForwardResult(id: id, status: .notOnline)),
-        .audience(Audience()), .channelData(ChannelData(uid: 7, frame: Array(0..<40))),
+        .audience(Audience()), .channelData(SealedChannelMessage(uid: 7, frame: Array(0..<40))),
         .audience(Audience((1...9).map { AudienceMark(rawValue: $0 << 50 | 3) })),
         .forwardResult(ForwardResult(id: id, status: .forwarded, count: 2)),
         .relays(

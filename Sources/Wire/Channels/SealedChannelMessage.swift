@@ -4,7 +4,7 @@ package import Primitives
 /// (docs/protocol/relay.md §3):
 ///
 ///     uid 4 · SFrame frame
-package struct ChannelData: Hashable, Sendable {
+package struct SealedChannelMessage: Hashable, Sendable {
   /// The sender's, from the relay; 0 to it.
   package var uid: UInt32
   /// Sealed by the sender's key; inside is one `DataMessage`.
@@ -41,7 +41,7 @@ package struct DataMessage: Hashable, Sendable {
 
   package static let byteCounts = 1...1024
   /// SFrame's metadata: no frame of sound, of a picture or about either is like it.
-  package static let metadata: InlineArray<1, UInt8> = [5]
+  package static let metadata: UInt8 = 5
 
   package init(epoch: UInt64, number: UInt32, bytes: [UInt8]) {
     self.epoch = epoch
@@ -57,6 +57,15 @@ package struct DataMessage: Hashable, Sendable {
     let count = reader.remaining
     guard number > 0, Self.byteCounts.contains(count) else { throw .invalid("message", at: 8) }
     bytes = try reader.readBytes(count, "message")
+  }
+
+  /// `nil` for what is none.
+  package init?(_ bytes: [UInt8]) {
+    do throws(WireError) {
+      try self.init(parsing: bytes.span)
+    } catch {
+      return nil
+    }
   }
 
   package var encoded: [UInt8] {
