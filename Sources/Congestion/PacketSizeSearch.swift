@@ -49,7 +49,7 @@ package struct PacketSizeSearch: Sendable {
   /// The length of a packet of padding to be sent now; says so once each time.
   package mutating func pollTrial(now: Instant) -> Int? {
     guard var trial, trial.next <= now else { return nil }
-    if trial.count == 0, trial.place == 0, now >= lastFull + Self.demand {
+    if trial.count == 0, trial.place == 0, !isWanted(now: now) {
       // Nobody would send longer ones, and a narrow line is full of one.
       self.trial = (0, 0, now + Self.firstPause)
       return nil
@@ -68,6 +68,9 @@ package struct PacketSizeSearch: Sendable {
     self.trial = trial
     return Self.sizes[trial.place]
   }
+
+  /// Whether there have been packets of media lately that would be longer.
+  package func isWanted(now: Instant) -> Bool { now < lastFull + Self.demand }
 
   /// When `pollTrial` next has something to say.
   package var nextDeadline: Instant? { trial?.next }

@@ -22,6 +22,20 @@ struct RelayedPartsTests {
       kind: .peer, unixSeconds: RelayedWorld.unixSeconds, random: &random)
   }
 
+  @Test func `what is known of a member is forgotten when it leaves`() {
+    var talk = RelayedTalk(messages: RelayedMessages(epoch: 1))
+    talk.add(3, now: .zero)
+    let calm = talk.nextDeadline
+    #expect(calm != nil)
+    let message = DataMessage(epoch: 5, number: 2, bytes: [1])
+    #expect(talk.messages.handle(message, of: 3, now: .zero) == [], "the first one may come yet")
+    #expect(talk.nextDeadline == .zero + .seconds(2))
+    talk.remove(3)
+    #expect(talk.nextDeadline == nil)
+    talk.add(3, now: .zero)
+    #expect(talk.nextDeadline == calm)
+  }
+
   @Test func `what waits leaves in order, with copies, and not when it is old`() {
     var outbox = RelayedOutbox()
     for time in 0..<12 as Range<UInt16> {
