@@ -94,7 +94,7 @@ package struct AdaptiveEncoder: ~Copyable {
     let steady = recent.handle(demand.steadyBitsPerSecond, now: now)
     let best = load.best(
       for: picture.size, framesPerSecond: framesPerSecond, present: ladder.index)
-    _ = ladder.handle(bitsPerSecond: steady, best: best, now: now)
+    if ladder.handle(bitsPerSecond: steady, best: best, now: now) { load.handleChange() }
     let most = min(framesPerSecond, max(1, demand.framesPerSecond ?? framesPerSecond))
     let rate = min(most, ladder.framesPerSecond(bitsPerSecond: steady))
     if demand.needsKeyFrame { encoder.requestKeyFrame() }

@@ -20,17 +20,28 @@ package struct EncoderLoad: Sendable {
     }
   }
 
-  /// Nanoseconds a pixel of `weighed`, smoothed; 0 before the first picture.
-  private var mean = 0.0
-  private var count = 0
-  /// Nanoseconds a pixel of the source to make a picture smaller, smoothed; 0 before the first.
-  private var scalingMean = 0.0
-  private var scalingCount = 0
+  /// Nanoseconds a pixel of `weighed`.
+  private var coding = TrimmedMean()
+  /// Whether enough pictures were seen since the call began.
+  private var isKnown = false
+  /// Nanoseconds a pixel of the source to make a picture smaller.
+  private var scaling = TrimmedMean()
+  /// Pictures of a new rung that are still to be timed before it is judged.
+  private var unjudged = 0
 
   package init() {}
 
   /// Nanoseconds a pixel of coding, `partOfEach` with it; `nil` before enough pictures were seen.
-  package var cost: Double? { count >= Self.least ? mean : nil }
+  package var cost: Double? { isKnown ? coding.value : nil }
+
+  /// Pictures are of another rung from now on.
+  ///
+  /// An encoder finds its pace anew at each size: its first ten pictures take up to twice what
+  /// later ones do. They say nothing, and the rung is judged by the ten after them.
+  package mutating func handleChange() {
+    unjudged = Self.leastOfRung
+    coding.forget()
+  }
 
   /// Takes what a picture took; not that of a key frame, which takes twice as long and is rare.
   ///
@@ -39,25 +50,25 @@ package struct EncoderLoad: Sendable {
   ///   - source: pixels of the source's picture.
   package mutating func handle(_ times: Times, pixelCount: Int, source: Int) {
     guard pixelCount > 0, times.coding > .zero else { return }
-    let one = times.coding / .nanoseconds(1) / Self.weighed(pixelCount)
-    // The first ones weigh alike.
-    count = min(count + 1, Self.least)
-    mean += (one - mean) * max(Self.weight, 1 / Double(count))
+    unjudged = max(0, unjudged - 1)
+    guard unjudged < Self.least else { return }
+    coding.handle(times.coding / .nanoseconds(1) / Self.weighed(pixelCount))
+    isKnown = isKnown || coding.count >= Self.least
     guard source > pixelCount, times.scaling > .zero else { return }
-    let scaled = times.scaling / .nanoseconds(1) / Double(source)
-    scalingCount = min(scalingCount + 1, Self.least)
-    scalingMean += (scaled - scalingMean) * max(Self.weight, 1 / Double(scalingCount))
+    scaling.handle(times.scaling / .nanoseconds(1) / Double(source))
   }
 
   /// The best rung that the host keeps up with, for a source of this size and rate.
   ///
-  /// A rung that shows the source as it is ends the search: those above it show the same.
+  /// A rung that shows the source as it is ends the search: those above it show the same. A rung
+  /// that was just entered is not left before it was judged.
   ///
   /// - Parameter present: the rung of the last picture.
   package func best(for source: PictureSize, framesPerSecond: Int, present: Int) -> Int {
     let rungs = VideoLadder.rungs
     var index = Self.top(for: source, framesPerSecond: framesPerSecond)
     while index < rungs.count - 1 {
+      if index == present, unjudged > 0 { break }
       let size = source.fitted(into: rungs[index].box)
       let rate = Double(min(framesPerSecond, rungs[index].framesPerSecond))
       let share = index < present ? Self.mostToEnter : Self.mostToStay
@@ -75,7 +86,7 @@ package struct EncoderLoad: Sendable {
   private func time(of size: PictureSize, from source: PictureSize) -> Double? {
     guard let cost else { return nil }
     let coding = cost * Self.weighed(size.pixelCount)
-    return coding + (size == source ? 0 : scalingMean * Double(source.pixelCount))
+    return coding + (size == source ? 0 : scaling.value * Double(source.pixelCount))
   }
 
   /// A picture's pixels and the part that does not grow with it.
@@ -98,8 +109,8 @@ package struct EncoderLoad: Sendable {
 
   /// Pictures before their time says something.
   private static let least = 10
-  /// A picture's weight: 20 of them count, about a second of them. Tuned.
-  private static let weight = 0.05
+  /// Pictures of a new rung before it is judged: ten in which the encoder finds its pace, and ten.
+  private static let leastOfRung = 2 * least
   /// Shares of the time between two pictures. WebRTC's overuse detector gives way at 0.85 as well;
   /// the other one leaves room for the key frame that a change of size costs.
   private static let mostToStay = 0.85
