@@ -224,6 +224,16 @@ extension EarshotError {
       advice: "Set this host's clock (timedatectl), or tell the operator of the rendezvous.")
   }
 
+  /// - Parameter isOver: It held once; else it holds later.
+  package static func nodesNotValid(_ address: SocketAddress, isOver: Bool) -> EarshotError {
+    let fault = isOver ? "is over" : "holds later"
+    return EarshotError(
+      .clockWrong,
+      "The signed list of nodes of the rendezvous at \(address) \(fault) by this host's clock.",
+      advice: "Set this host's clock (timedatectl); if it is right, tell the operator of the "
+        + "rendezvous to sign the list anew.")
+  }
+
   package static func callState(_ text: String) -> EarshotError {
     EarshotError(.callState, text, advice: "")
   }

@@ -15,6 +15,7 @@ extension Endpoint {
     case .rendezvousIdentified(let id, let card):
       if isRendezvousGiven { known.verify(id, at: .rendezvous(rendezvousText)) }
       _ = known.see(id, at: .rendezvous(rendezvousText), card: card)
+    case .rendezvousNodes(let list): known.keep(list)
     case .calling(let event): handleCallEvent(event)
     case .link(let callID, let step): handleStep(step, of: callID)
     case .unresolved(let callID, let failure): endUnresolved(callID, failure)
@@ -91,6 +92,7 @@ extension Endpoint {
     case .withoutAudience: return .presenceTold(address)
     case .full: return .rendezvousFull(address)
     case .wrongClock: return .clockWrong(address)
+    case .nodesNotValid(let isOver): return .nodesNotValid(address, isOver: isOver)
     case .nameOnCard: return .nameTaken(ownName ?? "")
     case .tooManyPrograms: return .tooManyPrograms(id)
     case .replaced: return .replacedElsewhere(id)

@@ -16,7 +16,11 @@ struct RefusalSearch {
 extension Endpoint {
   /// Begins to look. A true answer wins, now and later: attempts go on whatever is found.
   func watchForRefusal() {
-    let address = driver.readMachine { $0.configuration.rendezvous }
+    let (address, hasNodes) = driver.readMachine { machine in
+      (machine.configuration.rendezvous, !machine.configuration.rendezvousNodes.isEmpty)
+    }
+    // One of several nodes may be away.
+    if hasNodes { return }
     do throws(ReactorError) {
       let watch = try RefusalWatch(of: address)
       let timer = try loop.addTimer { now in self.searchRefusal(now: now) }

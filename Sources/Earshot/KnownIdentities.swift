@@ -19,8 +19,10 @@ final class KnownIdentities: Sendable {
   /// - Parameter path: Where the identity is; `nil` keeps what is seen in memory alone.
   init(besideIdentity path: String?) {
     commands = ContactCommands(identityFile: path)
-    let keeper = PinKeeper(path.map(PinFile.init(besideIdentity:)))
+    let keeper = PinKeeper(
+      path.map(PinFile.init(besideIdentity:)), path.map(NodesFile.init(besideIdentity:)))
     keeper.load()
+    keeper.loadLists()
     self.keeper = keeper
     do throws(ReactorError) {
       worker = try PromptWorker(named: "earshot-pins") { _ in
@@ -91,6 +93,21 @@ final class KnownIdentities: Sendable {
     keeper.state.withLock { $0.peers[.rendezvous(text)] }
   }
 
+  /// The newest list that is known of the nodes of a root; empty for none.
+  func nodes(of root: PeerID) -> [UInt8] {
+    keeper.state.withLock { $0.lists.first { $0.root == root }?.bytes ?? [] }
+  }
+
+  /// Remembers a list of nodes, which has been verified.
+  func keep(_ list: NodeList) {
+    keeper.state.withLock { state in
+      state.lists.removeAll { $0.root == list.root }
+      state.lists.append(list)
+      state.newList = list
+    }
+    worker?.signal()
+  }
+
   /// What `id` at `place` is worth; nothing is remembered.
   func trust(in id: PeerID, at place: KnownPeers.Place) -> Trust {
     Trust(keeper.state.withLock { $0.peers.trust(in: id, at: place) })
@@ -155,6 +172,10 @@ private final class PinKeeper: Sendable {
     /// Whoever waits for the file to be looked at.
     var waiters: [CheckedContinuation<Bool, Never>] = []
     var isClosed = false
+    /// The newest list of each root.
+    var lists: [NodeList] = []
+    /// What the file of lists does not have yet: an endpoint has one root.
+    var newList: NodeList?
 
     mutating func recordChange(_ change: Change) {
       // Of an application that pins by the thousand the file keeps the last ones.
@@ -166,8 +187,12 @@ private final class PinKeeper: Sendable {
   let state = Guarded(State())
   /// `nil` where nothing is kept beyond memory.
   private let file: PinFile?
+  private let listFile: NodesFile?
 
-  init(_ file: PinFile?) { self.file = file }
+  init(_ file: PinFile?, _ listFile: NodesFile?) {
+    self.file = file
+    self.listFile = listFile
+  }
 
   /// `false` when nobody will look any more.
   func enlist(_ waiter: CheckedContinuation<Bool, Never>) -> Bool {
@@ -229,8 +254,29 @@ private final class PinKeeper: Sendable {
     return true
   }
 
+  func loadLists() {
+    guard let listFile else { return }
+    do throws(StorageError) {
+      let lists = try listFile.read()
+      state.withLock { $0.lists = lists }
+    } catch {
+      state.withLock { $0.fault = error }
+    }
+  }
+
+  private func storeList() {
+    let list = state.withLock { $0.newList.take() }
+    guard let listFile, let list else { return }
+    do throws(StorageError) {
+      try listFile.keep(list)
+    } catch {
+      state.withLock { $0.fault = error }
+    }
+  }
+
   /// Brings the changes into the file, beside those of other programs, and takes those over.
   private func store() {
+    storeList()
     let changes = state.withLock { state in
       defer { state.changes = [] }
       return state.changes

@@ -269,6 +269,7 @@ extension RegistrationFailure {
   var isFinal: Bool {
     switch self {
     case .noAnswer, .longPacketsLost, .notUnderstood, .full, .wrongClock, .nameOnCard,
+      .nodesNotValid,
       .token(.notYetValid?):
       false
     case .identityMismatch, .versionMismatch, .notAllowed, .superseded, .withoutAudience,

@@ -67,9 +67,9 @@ package final class Association {
   func hasClosed() -> Bool { closing?.left == 0 }
 
   /// When the other side has been silent for too long: `wait` ns after the answer to a PING is due.
-  func silenceDeadline(after wait: UInt64) -> Instant? {
+  func silenceDeadline(after wait: UInt64, atLeast least: UInt64 = 5_000_000_000) -> Instant? {
     guard closing == nil else { return nil }
-    let answered = lastReceived.nanoseconds &+ max(pingAfter, 5_000_000_000)
+    let answered = lastReceived.nanoseconds &+ max(pingAfter, least)
     return Instant(nanoseconds: answered &+ wait)
   }
 

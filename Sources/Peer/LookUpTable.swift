@@ -9,7 +9,9 @@ struct PendingLookUp {
   let target: CallTarget
   var options: InviteOptions
   let began: Instant
-  var expires: Instant { began + Self.life }
+  var expires: Instant { began + (isPatient ? Self.patientLife : Self.life) }
+  /// Whether whom it is for may be on the way from one node to another.
+  var isPatient = false
   /// Known and not online: whom it is about, and when to ask again.
   var offline: PeerID?
   var again: Instant?
@@ -31,6 +33,8 @@ struct PendingLookUp {
   }
 
   private static let life = Duration.seconds(8)
+  /// Longer than those ask who wait for another node (`LookUpTable.movedPatience`).
+  private static let patientLife = Duration.seconds(16)
 }
 
 /// The look-ups of calls that are under way, oldest first.
@@ -75,19 +79,25 @@ package struct LookUpTable {
 
   /// Keeps one that was answered in vain, to be asked again.
   ///
+  /// - Parameter hasNodes: Whether clients of a node that dies go to another one by themselves.
   /// - Returns: Whether nobody was told of it before; `nil` if it is too late for that.
   mutating func retry(
-    _ lookup: PendingLookUp, after failure: LookUpFailure, now: Instant
+    _ lookup: PendingLookUp, after failure: LookUpFailure, hasNodes: Bool = false, now: Instant
   ) -> Bool? {
-    let patience = failure == .unknown ? Self.unknownPatience : Self.offlinePatience
-    let end = lookup.began + patience
+    let end = lookup.began + Self.patience(after: failure, hasNodes: hasNodes)
     guard now < end else { return nil }
     let isToldOf = lookup.isToldOf
     var lookup = lookup
+    if failure == .unavailable, hasNodes { lookup.isPatient = true }
     lookup.again = min(now + Self.offlinePace, end)
     lookup.isToldOf = true
     pending.append(lookup)
     return !isToldOf
+  }
+
+  /// Another node is there: what the one before was asked may have been lost with it.
+  mutating func askAgain(now: Instant) {
+    for index in pending.indices where pending[index].began < now { pending[index].again = now }
   }
 
   /// Those that are to be asked again now, each under a new number.
@@ -113,9 +123,20 @@ package struct LookUpTable {
     pending.reduce(nil) { earliest($0, earliest($1.expires, $1.again)) }
   }
 
+  private static func patience(after failure: LookUpFailure, hasNodes: Bool) -> Duration {
+    switch failure {
+    case .unknown: unknownPatience
+    case .unavailable where hasNodes: movedPatience
+    default: offlinePatience
+    }
+  }
+
   private static let offlinePace = Duration.milliseconds(500)
   /// How long a program that makes a call looks for somebody who is not there.
   package static let offlinePatience = Duration.milliseconds(1500)
+  /// The same for somebody who may be a client of a node that has just died, and is at another one
+  /// after 12 s: two PINGs, and a round over the nodes.
+  package static let movedPatience = Duration.seconds(14)
   /// The same for a name or an ID that nobody has: mostly a slip of the pen, whose command ends
   /// within a second of its start.
   package static let unknownPatience = Duration.milliseconds(700)

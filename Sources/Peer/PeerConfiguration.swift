@@ -14,6 +14,10 @@ package struct PeerConfiguration: Sendable {
   package var rendezvousID: PeerID?
   /// The rendezvous' card from an earlier time, which saves a round trip; empty for none.
   package var rendezvousCard: [UInt8] = []
+  /// The list of nodes that was kept of the root that `rendezvousID` is; empty for none.
+  package var rendezvousNodes: [UInt8] = []
+  /// Whether `rendezvousID` may be that of a root, whose nodes are used.
+  package var followsNodes = true
   /// What the program is there for: whether it is called.
   package var presence = PresenceKind.answering
   /// Whether only familiar peers may learn from the rendezvous that the program is online.

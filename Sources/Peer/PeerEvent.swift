@@ -13,6 +13,8 @@ package enum PeerEvent: Sendable {
   /// The card that the rendezvous showed, verified; worth keeping, to pin the ID and save a round
   /// trip the next time.
   case rendezvousIdentified(PeerID, card: [UInt8])
+  /// A newer list of nodes, verified; worth keeping: an older one is not taken any more.
+  case rendezvousNodes(NodeList)
   /// A step of a call's life, as the rules between calls decide it.
   case calling(CallEvent)
   /// What else happens in a call.
@@ -77,6 +79,10 @@ package enum RegistrationFailure: Sendable, Equatable {
   ///
   /// - Parameter serverTime: What its clock shows in ms since 1970 UTC, if it has said.
   case wrongClock(serverTime: UInt64?)
+  /// The list of nodes that the pinned root has signed does not hold by our clock; attempts go on.
+  ///
+  /// - Parameter isOver: It held once; else it holds later.
+  case nodesNotValid(isOver: Bool)
   /// It refused the name on the card, and a card without one as well; attempts go on.
   case nameOnCard
   /// It would tell everybody that this program is online; attempts end.

@@ -14,7 +14,7 @@ extension PeerMachine {
       guard case .registered = step else { return }
       resumeSearches(now: now)
       handleRegistered(now: now)
-    case .identified(let id, let card): publish(.rendezvousIdentified(id, card: card))
+    case .told(let event): publish(event)
     case .found(let result): handle(result, now: now)
     case .forwarded(let body, let peer, let presence, let name):
       handleSignal(body, from: peer, presence, named: name, now: now)
@@ -22,10 +22,8 @@ extension PeerMachine {
       ledger.handleForwarded(type, to: count, callID, now: now)
     case .notForwarded(let failure, let callID, let type):
       ledger.handleForwardFailure(failure, of: type, callID, now: now)
-    case .probe(let progress): publish(.probe(progress))
     case .located: handleOwnAddress(now: now)
     case .token(let step): publish(.token(step))
-    case .relays(let offer): publish(.relaysOffered(offer))
     case .pair(let result):
       let silent = CallPairs.handle(result, among: links, configuration, now: now)
       if let silent { sendCandidates(silent, now: now) }
@@ -62,8 +60,9 @@ extension PeerMachine {
   private mutating func askAgain(
     _ lookup: PendingLookUp, orSay failure: LookUpFailure, now: Instant
   ) {
+    let hasNodes = rendezvous.server.nodes.isService
     if configuration.presence == .calling, peerProbe?.callID != lookup.callID,
-      let isNews = lookups.retry(lookup, after: failure, now: now)
+      let isNews = lookups.retry(lookup, after: failure, hasNodes: hasNodes, now: now)
     {
       if isNews { publish(.link(lookup.callID, .lookingAgain(failure))) }
       return

@@ -7,6 +7,7 @@ import Wire
 extension PeerMachine {
   mutating func handleRegistered(now: Instant) {
     if case .awaited(nil) = firstCall { firstCall = .awaited(since: now) }
+    if rendezvous.server.nodes.isService { lookups.askAgain(now: now) }
   }
 
   /// Why an invitation is refused because of what this program is there for; `nil` = it may ring.

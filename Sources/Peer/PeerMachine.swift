@@ -138,7 +138,9 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
   }
 
   package mutating func handleTimeout(now: Instant) {
-    rendezvous.handleTimeout(now: now, identity: &identity, isInCall: ledger.hasOpenCalls)
+    let hasNodes = rendezvous.server.nodes.isService
+    let isInCall = ledger.hasOpenCalls || hasNodes && !lookups.isEmpty
+    rendezvous.handleTimeout(now: now, identity: &identity, isInCall: isInCall)
     relay?.handleTimeout(now: now)
     if let deadline = ledger.nextDeadline, deadline <= now { ledger.handleTimeout(now: now) }
     expireLookUps(now: now)

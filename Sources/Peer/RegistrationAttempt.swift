@@ -14,6 +14,8 @@ struct RegistrationAttempt: ~Copyable {
     case nothing
     /// A card that verifies, and fits the pinned ID: `handleTimeout` has something to send.
     case cardFound
+    /// The list that was asked for, not checked.
+    case nodes(NodeList)
     /// `takeEstablished` has the session.
     case established
     case refused(RegistrationFailure)
@@ -33,8 +35,10 @@ struct RegistrationAttempt: ~Copyable {
 
   private enum Timer: CaseIterable { case cardRequest, initiate, renew, doubt, fail }
 
-  private let expectedID: PeerID?
+  private let expected: ExpectedServer
   let request: RegistrationRequest
+  /// Until when the attempt may go on where the server has answered; `nil` = it goes on so long.
+  private let latestEnd: Instant?
   /// Cards that may be the server's, tried in turn; the present one is the last.
   private var cards: [ContactCard]
   /// When a handshake was last begun.
@@ -52,19 +56,24 @@ struct RegistrationAttempt: ~Copyable {
   private var cardRepetition = 0
   private var sendsInit = false
   private var sendsCardRequest = false
+  private var nodesRequests = RequestedNodes()
   private var established: Established?
   private var symptoms = RegistrationSymptoms()
 
-  /// - Parameter card: The server's, where it is known.
+  /// - Parameters:
+  ///   - card: The server's, where it is known.
+  ///   - patience: How long a server that says nothing is waited for.
   init(
-    _ request: RegistrationRequest, expectedID: PeerID?, card: ContactCard?, now: Instant
+    _ request: RegistrationRequest, expected: ExpectedServer, card: ContactCard?,
+    patience: Duration = longest, now: Instant
   ) {
     self.request = request
-    self.expectedID = expectedID
+    self.expected = expected
     cards = card.map { [$0] } ?? []
-    deadlines.set(.fail, at: now + .seconds(10))
+    latestEnd = patience < Self.longest ? now + Self.longest : nil
+    deadlines.set(.fail, at: now + patience)
     deadlines.set(card == nil ? .cardRequest : .renew, at: now)
-    if card != nil { deadlines.set(.cardRequest, at: now + .milliseconds(900)) }
+    if card != nil { deadlines.set(.cardRequest, at: now + min(Self.cardDoubted, patience / 2)) }
   }
 
   // MARK: - Inputs
@@ -78,7 +87,10 @@ struct RegistrationAttempt: ~Copyable {
       switch Demultiplexer.classify(bytes) {
       case .control(.card):
         return handle(try CardPacket(parsing: &reader), unixSeconds: unixSeconds, now: now)
-      case .control(.cookie): return handle(try CookiePacket(parsing: &reader))
+      case .control(.cookie): return handle(try CookiePacket(parsing: &reader), now: now)
+      case .control(.nodes):
+        let packet = try NodesPacket(parsing: &reader)
+        return nodesRequests.isAnswer(packet, to: nonce) ? .nodes(packet.list) : strange()
       case .control(.version):
         return handle(try VersionPacket(parsing: &reader), now: now)
       case .control(.response):
@@ -108,18 +120,23 @@ struct RegistrationAttempt: ~Copyable {
       return strange()
     }
     if packet.card.hasExpired(at: unixSeconds) { symptoms.sawExpiredCard = true }
-    if let expectedID, packet.card.id != expectedID {
+    if let expectedID = expected.id, !expected.accepts(packet.card.id) {
       let mismatch = RegistrationFailure.identityMismatch(
         expected: expectedID, found: packet.card.id)
+      if expected.root != nil { nodesRequests.ask() }
       symptoms.mismatch = mismatch
       recordHint(mismatch, now: now)
       if !symptoms.hasAnsweredShort, deadlines[.doubt] == nil, !symptoms.isDoubted {
-        deadlines.set(.doubt, at: max(now, (firstRequest ?? now) + Self.doubtAfter))
+        let asked = firstRequest ?? now
+        // NODES, where it may come, takes as long again: it has twice the time.
+        let list = expected.root == nil ? now : now + (now - asked) * 2
+        deadlines.set(.doubt, at: max(list, asked + Self.doubtAfter))
       }
       return .nothing
     }
     deadlines.cancel(.cardRequest)
     deadlines.cancel(.doubt)
+    stay(now: now)
     symptoms.hasAnsweredShort = true
     // What was asked for has come: INIT goes the way that was asked last.
     cardRepetition = 0
@@ -132,6 +149,12 @@ struct RegistrationAttempt: ~Copyable {
     return .cardFound
   }
 
+  /// It answers: it is waited for a while longer.
+  private mutating func stay(now: Instant) {
+    guard let latestEnd, let fail = deadlines[.fail] else { return }
+    deadlines.set(.fail, at: min(max(fail, now + Self.answeredPatience), latestEnd))
+  }
+
   /// Somebody says why there will be no RESP; if none comes soon, it is believed.
   private mutating func recordHint(_ hint: RegistrationFailure, now: Instant) {
     guard symptoms.recordHint(hint) else { return }
@@ -142,13 +165,16 @@ struct RegistrationAttempt: ~Copyable {
   /// Why the attempt failed, or would if it ended now.
   func failure() -> RegistrationFailure { symptoms.failure(hasCookie: cookie != nil) }
 
+  /// The list that came does not hold by our clock: the reason of the failure, if it fails.
+  mutating func recordList(isOver: Bool) { symptoms.listFault = .nodesNotValid(isOver: isOver) }
+
   /// What those who do not wait for the end may be told; once.
   mutating func popDoubt() -> RegistrationFailure? { symptoms.popDoubt() }
 
   /// Whether another attempt would fail for the same reason.
-  var isFailureFinal: Bool { symptoms.hint != nil }
+  var isFailureFinal: Bool { symptoms.hint != nil && symptoms.listFault == nil }
 
-  private mutating func handle(_ packet: CookiePacket) -> Finding {
+  private mutating func handle(_ packet: CookiePacket, now: Instant) -> Finding {
     guard packet.initiator == connectionID, let card = cards.last, initBytes.count >= 1184 else {
       return strange()
     }
@@ -160,6 +186,7 @@ struct RegistrationAttempt: ~Copyable {
       // The next repetition carries it: a COOKIE earns no INIT of its own.
       cookie = Bytes16(plain)
       complete()
+      stay(now: now)
       return .nothing
     } catch {
       return strange()
@@ -327,6 +354,10 @@ struct RegistrationAttempt: ~Copyable {
       packet.append(bytes: bytes)
       return true
     }
+    if let root = expected.root, nodesRequests.pop() {
+      packet.append(bytes: NodesRequestPacket(nonce: nonce, root: root).bytes)
+      return true
+    }
     guard sendsInit, initBytes.count == InitPacket.byteCount else { return false }
     sendsInit = false
     packet.append(bytes: initBytes)
@@ -342,20 +373,12 @@ struct RegistrationAttempt: ~Copyable {
 
   // MARK: - Constants
 
-  /// BLAKE2b-256(label ‖ S): the keys of MAC1 and of cookies (docs/protocol/session.md §3).
-  private static func derive(_ label: StaticString, _ staticKey: Bytes32) -> SecretKey {
-    var hash = BLAKE2b(byteCount: 32)
-    hash.update(label)
-    hash.update(staticKey.span)
-    return SecretKey(hash.finalizeSecret(), from: 0)
-  }
-
-  private static func mac1(over bytes: Span<UInt8>, for staticKey: Bytes32) -> Bytes16 {
-    var hash = BLAKE2b(byteCount: 16, key: derive("EST1mac1", staticKey).span)
-    hash.update(bytes)
-    return hash.finalize16()
-  }
-
+  /// How long an attempt lasts at the most.
+  static let longest = Duration.seconds(10)
+  /// How long a server is waited for after it has answered: INIT goes again after 0.3 and 0.9 s.
+  private static let answeredPatience = Duration.seconds(2)
+  /// After so long without RESP the card that is known may be an old one.
+  private static let cardDoubted = Duration.milliseconds(900)
   /// Cards that came for one request, and are tried.
   private static let mostCards = 4
   /// How long a card is tried while there is another.

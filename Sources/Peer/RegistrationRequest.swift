@@ -1,3 +1,4 @@
+import Cryptography
 import Primitives
 import SecureSession
 import Wire
@@ -17,6 +18,8 @@ struct RegistrationSymptoms {
   private(set) var hint: RegistrationFailure?
   /// The last card that is of another identity than the expected one.
   var mismatch: RegistrationFailure?
+  /// The root's list of nodes came, and does not hold by our clock.
+  var listFault: RegistrationFailure?
   /// A card came that has expired by our clock.
   var sawExpiredCard = false
   /// A card came for a request of ours: packets of 512 bytes go there and are answered.
@@ -51,9 +54,49 @@ struct RegistrationSymptoms {
   ///
   /// - Parameter hasCookie: COOKIE answers an INIT: then those get there.
   func failure(hasCookie: Bool) -> RegistrationFailure {
+    if let listFault { return listFault }
     if let hint { return hint }
     if sawExpiredCard { return .wrongClock(serverTime: nil) }
     if strangeAnswers > 0 { return .notUnderstood }
     return hasAnsweredShort && !hasCookie ? .longPacketsLost : .noAnswer
+  }
+}
+
+/// NODES_REQUEST of an attempt: a server shows another identity than the pinned one, which may be
+/// that of its root. One goes for each such card, as many as there may be requests for one.
+struct RequestedNodes {
+  private var isWanted = false
+  private var count = 0
+
+  mutating func ask() { isWanted = count < Self.most }
+
+  /// Whether one is to be sent now.
+  mutating func pop() -> Bool {
+    guard isWanted else { return false }
+    isWanted = false
+    count += 1
+    return true
+  }
+
+  func isAnswer(_ packet: NodesPacket, to nonce: UInt64) -> Bool {
+    count > 0 && packet.nonce == nonce
+  }
+
+  private static let most = 5
+}
+
+extension RegistrationAttempt {
+  /// BLAKE2b-256(label ‖ S): the keys of MAC1 and of cookies (docs/protocol/session.md §3).
+  static func derive(_ label: StaticString, _ staticKey: Bytes32) -> SecretKey {
+    var hash = BLAKE2b(byteCount: 32)
+    hash.update(label)
+    hash.update(staticKey.span)
+    return SecretKey(hash.finalizeSecret(), from: 0)
+  }
+
+  static func mac1(over bytes: Span<UInt8>, for staticKey: Bytes32) -> Bytes16 {
+    var hash = BLAKE2b(byteCount: 16, key: derive("EST1mac1", staticKey).span)
+    hash.update(bytes)
+    return hash.finalize16()
   }
 }

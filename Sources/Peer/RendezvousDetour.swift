@@ -43,6 +43,9 @@ struct RendezvousDetour: Sendable {
   /// A packet of the session opened.
   mutating func handleSession(byRelay: Bool) { isUsed = byRelay }
 
+  /// Another rendezvous is sought, which may answer directly; the relay is to let that one in.
+  mutating func leave() { isUsed = false }
+
   /// Whether the rendezvous must be let in at the relay.
   func isNeeded(now: Instant) -> Bool { isUsed || isOverdue(now: now) }
 

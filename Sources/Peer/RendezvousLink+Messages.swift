@@ -59,7 +59,7 @@ extension RendezvousLink {
       let passed = Event.passedOn(count: Int(result.count), flight.callID, flight.type)
       events.append(failure.map { .notForwarded($0, flight.callID, flight.type) } ?? passed)
     case .tokenResult(let result): handleTokenResult(result, now: now)
-    case .relays(let offer): events.append(.relays(offer))
+    case .relays(let offer): events.append(.told(.relaysOffered(offer)))
     case .pairResult(let result): events.append(.pair(result))
     case .channelNotice(let notice): events.append(.channel(notice))
     case .channelData(let data): events.append(.channelData(data))

@@ -46,9 +46,10 @@ extension RendezvousLink {
     switch failure {
     case .token(let fault):
       handleRefusal(of: tried, fault, now: now, identity: &identity)
-    case .full, .wrongClock, .nameOnCard: retryLater(failure, isInCall: false, now: now)
+    case .full, .wrongClock, .nameOnCard:
+      NodeMove.retry(&self, after: failure, isInCall: false, now: now)
     case .noAnswer, .longPacketsLost, .notUnderstood, .identityMismatch, .versionMismatch,
-      .notAllowed, .superseded, .withoutAudience, .tooManyPrograms, .replaced:
+      .nodesNotValid, .notAllowed, .superseded, .withoutAudience, .tooManyPrograms, .replaced:
       isStopped = true
       events.append(.registration(.failed(failure)))
     }

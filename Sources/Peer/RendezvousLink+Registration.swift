@@ -12,7 +12,7 @@ extension RendezvousLink {
     guard isStopped else { return }
     (isStopped, token.isAwaited) = (false, false)
     events.append(.registration(.connecting))
-    begin(now: now, identity: &identity)
+    NodeMove.beginAnew(&self, now: now, identity: &identity)
   }
 
   /// Says CLOSE; nothing is answered any more.
@@ -35,10 +35,15 @@ extension RendezvousLink {
     guard route.reaches(source) else { return }
     detour.handleControl(byRelay: local.isRelay)
     if case .control(.reset) = Demultiplexer.classify(bytes) {
-      if association != nil, standing.isEnded(by: bytes) { lose(now: now, identity: &identity) }
+      if association != nil, standing.isEnded(by: bytes) {
+        NodeMove.lose(&self, now: now, identity: &identity)
+      }
       return
     }
     let seconds = configuration.unixMilliseconds(now: now) / 1000
+    if attempt == nil {
+      return NodeMove.handle(bytes, on: &self, now: now, identity: &identity)
+    }
     switch attempt?.handle(bytes, ownStatic: identity.staticKey, unixSeconds: seconds, now: now) {
     case .cardFound:
       handleTimeout(now: now, identity: &identity, isInCall: false)
@@ -46,18 +51,9 @@ extension RendezvousLink {
       if !local.isRelay { route.settle(DatagramPath(source, local: local)) }
       establish(identity: identity, now: now)
     case .refused(let failure): handleRefusal(failure, now: now, identity: &identity)
+    case .nodes(let list): NodeMove.adopt(list, on: &self, now: now, identity: &identity)
     case .nothing, nil: break
     }
-  }
-
-  /// The session is gone, there or on the way: a new one, at once.
-  mutating func lose(now: Instant, identity: inout LocalIdentity) {
-    endProbe(.sessionLost, now: now)
-    association = nil
-    standing = .none
-    guard !isStopped else { return }
-    events.append(.registration(.reconnecting))
-    begin(now: now, identity: &identity)
   }
 
   // MARK: - Attempts
@@ -75,7 +71,8 @@ extension RendezvousLink {
         RegistrationRequest(
           card: card, name: configuration.name, presence: presence, token: token.best,
           abilities: configuration.abilities),
-        expectedID: server.expectedID, card: server.card, now: now)
+        expected: server.nodes.expected(server.expectedID), card: server.presentCard,
+        patience: server.nodes.patience, now: now)
     } catch {
       events.append(.registration(.failed(.notUnderstood)))
     }
@@ -89,23 +86,17 @@ extension RendezvousLink {
     let hasFailed = attempt?.handleTimeout(
       identity: identity, time: time, connectionID: ConnectionID(random: &random),
       random: &random, now: now)
-    if let doubt = attempt?.popDoubt() { events.append(.registration(.doubted(doubt))) }
+    if let doubt = attempt?.popDoubt(), !server.nodes.isService {
+      events.append(.registration(.doubted(doubt)))
+    }
     guard hasFailed == true else { return }
     let failure = attempt?.failure() ?? .noAnswer
-    guard attempt?.isFailureFinal == true else {
-      return retryLater(failure, isInCall: isInCall, now: now)
+    guard attempt?.isFailureFinal == true, !server.nodes.isService else {
+      return NodeMove.retry(&self, after: failure, isInCall: isInCall, now: now)
     }
     attempt = nil
     isStopped = true
     events.append(.registration(.failed(failure)))
-  }
-
-  /// The attempt has failed; the next one comes by itself.
-  mutating func retryLater(_ failure: RegistrationFailure, isInCall: Bool, now: Instant) {
-    attempt = nil
-    if failure == .noAnswer || failure == .longPacketsLost { route.turn() }
-    events.append(.registration(.failed(failure)))
-    schedule.retry(isInCall: isInCall, chance: random.unit(), now: now)
   }
 
   private mutating func establish(identity: borrowing LocalIdentity, now: Instant) {
@@ -142,13 +133,14 @@ extension RendezvousLink {
   // MARK: - The session
 
   /// The server has our confirmation: from here on others find us.
-  mutating func confirm() {
+  mutating func confirm(now: Instant) {
     guard let terms = standing.confirm()?.payload else { return }
-    if let card = server.confirm() { events.append(.identified(card.id, card: card.bytes)) }
-    events.append(
-      .registration(
-        .registered(
-          seenAs: terms.seenAddress, name: RegistrationStep.NameStatus(terms.status))))
+    if let (id, card) = server.confirm() {
+      events.append(.told(.rendezvousIdentified(id, card: card)))
+    }
+    server.nodes.beginInquiry(nonce: random.next() | 1, now: now)
+    let name = RegistrationStep.NameStatus(terms.status)
+    events.append(.registration(.registered(seenAs: terms.seenAddress, name: name)))
   }
 
   /// What is done as soon as the session has ended; whether it has.
@@ -162,13 +154,15 @@ extension RendezvousLink {
     } else if ending == nil || ending == .remoteClose(code: .tokenExpired) {
       token.forgetEnd()
       guard !token.isUntried else {
-        lose(now: now, identity: &identity)
+        NodeMove.lose(&self, now: now, identity: &identity)
         return true
       }
       token.isAwaited = true
       stop(.token(.expired))
     } else {
-      lose(now: now, identity: &identity)
+      let isLeaving = ending == .remoteClose(code: .goingAway)
+      let time = isLeaving ? NodeMove.leavingAvoided : .zero
+      NodeMove.lose(&self, now: now, identity: &identity, avoiding: time)
     }
     return true
   }

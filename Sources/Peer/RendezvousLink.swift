@@ -12,18 +12,17 @@ import Wire
 struct RendezvousLink: ~Copyable {
   enum Event {
     case registration(RegistrationStep)
-    case identified(PeerID, card: [UInt8])
+    /// What the owner is told as it is.
+    case told(PeerEvent)
     case found(LookUpResult)
     /// - Parameter name: What the rendezvous says that the sender is called.
     case forwarded([UInt8], from: PeerID, PresenceID, name: PeerName?)
     /// A body was passed on to so many programs.
     case passedOn(count: Int, CallID, SignalType)
     case notForwarded(ForwardFailure, CallID, SignalType)
-    case probe(ProbeProgress)
     /// Our address as the rendezvous sees it was asked for, and is known again.
     case located
     case token(TokenStep)
-    case relays(RelayOffer)
     case pair(PairResult)
     case channel(ChannelNotice)
     case seatsEnded([EndedSeat])
@@ -113,7 +112,7 @@ struct RendezvousLink: ~Copyable {
     }
     association?.didReceive(opened, demand: demand, marks: marks, now: now)
     detour.handleSession(byRelay: marks.local.isRelay)
-    confirm()
+    confirm(now: now)
     beginWaitingProbe(now: now)
     if !detour.isUsed, let observed = association?.observedAddress { seenAddress = observed }
     settleLocating()
@@ -124,7 +123,9 @@ struct RendezvousLink: ~Copyable {
   // MARK: - Time
 
   mutating func handleTimeout(now: Instant, identity: inout LocalIdentity, isInCall: Bool) {
-    if let next = schedule.next, next <= now { begin(now: now, identity: &identity) }
+    if let next = schedule.next, next <= now {
+      NodeMove.beginNext(&self, now: now, identity: &identity)
+    }
     driveAttempt(now: now, identity: identity, isInCall: isInCall)
     if lineProbe.hasExpired(now: now) { endProbe(.noAnswer, now: now) }
     if !isStopped { driveToken(now: now) }
@@ -141,35 +142,38 @@ struct RendezvousLink: ~Copyable {
     if handleEnding(now: now, identity: &identity) { return }
     guard attempt == nil, schedule.next == nil else { return }
     if let silenceDeadline, silenceDeadline <= now {
-      lose(now: now, identity: &identity)
+      NodeMove.lose(&self, now: now, identity: &identity, avoiding: NodeMove.silentAvoided)
     } else if let terms = standing.terms, !isStopped, now >= terms.renewal {
-      begin(now: now, identity: &identity)
+      NodeMove.renew(&self, isInCall: isInCall, now: now, identity: &identity)
     }
   }
 
   private mutating func setPace(isInCall: Bool, now: Instant) {
     guard standing.isConfirmed, let last = association?.lastReceived else { return }
     let usual = pingPeriod(isInCall: isInCall)
-    let isDoubtful = now.nanoseconds(since: last) > usual + Self.doubtAfter
-    association?.pingAfter = isDoubtful ? Self.doubtAfter : usual
+    server.nodes.setPace(isInCall: isInCall)
+    let isDoubtful = now.nanoseconds(since: last) > usual + SessionPace.doubtAfter
+    association?.pingAfter = isDoubtful ? SessionPace.doubtAfter : usual
     if isDoubtful { locate(now: now) }
   }
 
   func pingPeriod(isInCall: Bool) -> UInt64 {
     if echoes.isHushed { return EchoLog.hush }
-    let asked = UInt64(standing.terms?.payload.period ?? 20) * 1_000_000_000
-    return isInCall ? min(asked, 5_000_000_000) : max(asked, 1_000_000_000)
+    return SessionPace.pingPeriod(
+      asked: UInt64(standing.terms?.payload.period ?? 20), isInCall: isInCall,
+      hasNodes: server.nodes.isService)
   }
 
   /// When a session that stays silent counts as lost.
   private var silenceDeadline: Instant? {
-    association?.silenceDeadline(after: Self.silence) ?? nil
+    guard let association else { return nil }
+    return SessionPace.silenceDeadline(of: association, isHurried: server.nodes.isHurried)
   }
 
   // MARK: - Outputs
 
   mutating func pollEvent() -> Event? {
-    events.isEmpty ? lineProbe.pollEvent().map { .probe($0) } : events.removeFirst()
+    events.isEmpty ? lineProbe.pollEvent().map { .told(.probe($0)) } : events.removeFirst()
   }
 
   @_lifetime(packet: copy packet)
@@ -183,6 +187,7 @@ struct RendezvousLink: ~Copyable {
       return route.path
     }
     guard let association else { return nil }
+    if server.nodes.writeInquiry(into: &packet, now: now) { return sessionPath }
     if let path = challenges.writeResponse(into: &packet, on: association, now: now) {
       askAgainAfterResponse()
       if !path.local.isRelay { route.settle(path) }
@@ -209,14 +214,13 @@ struct RendezvousLink: ~Copyable {
     if !isStopped {
       deadline = earliest(deadline, token.nextDeadline(hasSession: association != nil))
     }
-    if association != nil { deadline = earliest(deadline, locating?.nextAt) }
+    if association != nil {
+      deadline = earliest(deadline, locating?.nextAt)
+      deadline = earliest(deadline, server.nodes.inquiry.due)
+    }
     // While an attempt is under way the old session may be as silent as it likes.
     return attempt == nil && schedule.next == nil ? earliest(deadline, silenceDeadline) : deadline
   }
-
-  /// Without an answer a PING is repeated this often, in ns; and after so long all is lost.
-  private static let doubtAfter: UInt64 = 1_000_000_000
-  private static let silence: UInt64 = 4_000_000_000
 }
 
 /// Challenges of the rendezvous that wait for their answers.

@@ -138,7 +138,7 @@ extension RendezvousLink {
 
   /// Ends a probe, if one runs; its report is the last event.
   mutating func endProbe(_ ending: LineReport.Ending, now: Instant) {
-    if let report = lineProbe.end(ending, now: now) { events.append(.probe(report)) }
+    if let report = lineProbe.end(ending, now: now) { events.append(.told(.probe(report))) }
   }
 
   mutating func beginWaitingProbe(now: Instant) {
@@ -147,6 +147,6 @@ extension RendezvousLink {
     }
     let untold = lineProbe.begin(
       to: address, seenAs: seenAddress, own: configuration.hostCandidates, now: now)
-    for event in untold { events.append(.probe(event)) }
+    for event in untold { events.append(.told(.probe(event))) }
   }
 }

@@ -5,11 +5,13 @@ import Primitives
 struct RendezvousRoute {
   private(set) var path: DatagramPath
   /// Of the rendezvous, the one that was dialled first.
-  private let addresses: [SocketAddress]
+  private var addresses: [SocketAddress]
   /// All that there are.
   private var paths: [DatagramPath]
   /// By which the next PINGs go.
   private var detours: [DatagramPath] = []
+  /// Of this host, as far as they were told.
+  private var own: (addresses: [SocketAddress], alternates: [AlternateSource]) = ([], [])
 
   init(_ configuration: PeerConfiguration) {
     addresses = [configuration.rendezvous] + configuration.otherRendezvousAddresses
@@ -22,6 +24,7 @@ struct RendezvousRoute {
 
   /// The own addresses or the routes may have changed: the routes' choice comes first again.
   mutating func reset(own: [SocketAddress], alternates: [AlternateSource]) {
+    self.own = (own, alternates)
     let usable = addresses.filter { remote in
       own.isEmpty || own.contains { $0.family == remote.family }
     }
@@ -33,6 +36,15 @@ struct RendezvousRoute {
     }
     detours = []
     path = DatagramPath(usable.contains(path.remote) ? path.remote : usable.first ?? path.remote)
+  }
+
+  /// Another rendezvous; whether it is one.
+  mutating func dial(_ others: [SocketAddress]) -> Bool {
+    guard others != addresses, let first = others.first else { return false }
+    addresses = others
+    path = DatagramPath(first)
+    reset(own: own.addresses, alternates: own.alternates)
+    return true
   }
 
   /// Nothing is answered: the next PINGs go by the other ways.

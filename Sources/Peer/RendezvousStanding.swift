@@ -57,6 +57,36 @@ enum RendezvousStanding {
   }
 }
 
+/// How often a session with the rendezvous shows that it stands, and when its silence is its end;
+/// in ns.
+enum SessionPace {
+  /// The own silence after which a PING goes.
+  ///
+  /// - Parameters:
+  ///   - asked: What the rendezvous asks for, in s.
+  ///   - hasNodes: Another node takes over where this one ends.
+  static func pingPeriod(asked: UInt64, isInCall: Bool, hasNodes: Bool) -> UInt64 {
+    let asked = asked * 1_000_000_000
+    let inCall = hasNodes ? pingInCall : 5_000_000_000
+    return isInCall ? min(asked, inCall) : max(asked, 1_000_000_000)
+  }
+
+  /// When a session that stays silent counts as lost.
+  static func silenceDeadline(of association: Association, isHurried: Bool) -> Instant? {
+    isHurried
+      ? association.silenceDeadline(after: silenceInCall, atLeast: pingInCall)
+      : association.silenceDeadline(after: silence)
+  }
+
+  /// Without an answer a PING is repeated this often; and after so long all is lost.
+  static let doubtAfter: UInt64 = 1_000_000_000
+  private static let silence: UInt64 = 4_000_000_000
+  /// In a call, where another node takes over: PING after 2 s and again each second, and after
+  /// 4.5 s all is lost.
+  private static let pingInCall: UInt64 = 2_000_000_000
+  private static let silenceInCall: UInt64 = 2_500_000_000
+}
+
 /// Which server is expected: its pinned ID and its card.
 struct KnownRendezvous {
   /// `nil` = whichever answers first.
@@ -64,12 +94,18 @@ struct KnownRendezvous {
   private(set) var card: ContactCard?
   /// The card of the server that answered, until the session is confirmed.
   private var proven: ContactCard?
+  /// Where else it may be sought.
+  var nodes: NodeRoster
 
   init(_ configuration: PeerConfiguration) {
     expectedID = configuration.rendezvousID
+    nodes = NodeRoster(configuration)
     do throws(WireError) {
       let card = try ContactCard(parsing: configuration.rendezvousCard)
-      if expectedID == nil || expectedID == card.id { self.card = card }
+      if expectedID == nil || expectedID == card.id || nodes.contains(card.id) {
+        self.card = card
+        nodes.keep(card)
+      }
     } catch {
       card = nil
     }
@@ -79,14 +115,22 @@ struct KnownRendezvous {
 
   /// Only now has the server shown that it has the card's key.
   ///
-  /// - Returns: The card, if it is news.
-  mutating func confirm() -> ContactCard? {
+  /// - Returns: The card, if it is news, with what is pinned: the server's ID, or its root's.
+  mutating func confirm() -> (id: PeerID, card: [UInt8])? {
     guard let found = proven.take(), found.bytes != card?.bytes || expectedID == nil else {
       return nil
     }
     card = found
-    expectedID = found.id
-    return found
+    nodes.keep(found)
+    let pinned = expectedID ?? found.id
+    expectedID = pinned
+    return (pinned, found.bytes)
+  }
+
+  /// The card of whoever is expected at the present place.
+  var presentCard: ContactCard? {
+    if nodes.present.id != nil { return nodes.card }
+    return expectedID == nil || expectedID == card?.id ? card : nil
   }
 }
 

@@ -41,7 +41,7 @@ extension RegistrationFailure {
         + "Give each relay a --data directory of its own, and start again."
     case .full:
       "the rendezvous at \(rendezvous) has no room; asking on."
-    case .wrongClock:
+    case .wrongClock, .nodesNotValid:
       "the clocks here and at the rendezvous differ too much; asking on.\n"
         + "Set them: timedatectl set-ntp true"
     case .nameOnCard, .withoutAudience:

@@ -3,6 +3,7 @@ import Glibc
 import Primitives
 import Reactor
 import Redis
+import SecureSession
 import Storage
 
 /// From command line to exit code.
@@ -12,6 +13,7 @@ enum RendezvousProgram {
     static let failed: Int32 = 1
     static let usage: Int32 = 2
     static let unreachable: Int32 = 3
+    static let untrusted: Int32 = 7
     static let file: Int32 = 8
   }
 
@@ -36,14 +38,18 @@ enum RendezvousProgram {
         LineOutput.standardOutput.write(line)
         return ExitCode.done
       }
+      if command == nil, try arguments.flag("--print-id") {
+        return try printID(arguments, environment)
+      }
       switch command {
       case nil: return serve(words)
       case "names": return names(try NamesCommand(arguments, environment: environment))
       case let word? where ["backup", "restore"].contains(word):
         return backup(try BackupCommand(word, arguments, environment: environment))
+      case "root": return root(try RootCommand(arguments))
       case let word?:
         throw UsageError(
-          "'\(word)' is no command.", advice: "There are names, backup, restore and version.")
+          "'\(word)' is no command.", advice: "There are names, backup, restore, root and version.")
       }
     } catch {
       complain("\(error)\nRun earshot-rendezvous --help for all options.")
@@ -57,6 +63,7 @@ enum RendezvousProgram {
     case nil, "version": ServeOptions.usage
     case "names": NamesCommand.usage
     case "backup", "restore": BackupCommand.usage
+    case "root": RootCommand.usage
     default: nil
     }
   }
@@ -82,6 +89,34 @@ enum RendezvousProgram {
     }
   }
 
+  /// The ID is to stand on the list of nodes before the server can be one of them.
+  private static func printID(
+    _ arguments: consuming Arguments, _ environment: [String: String]
+  ) throws(UsageError) -> Int32 {
+    let data = try ServeOptions.dataDirectory(try arguments.option("--data"), environment)
+    try arguments.finish()
+    var random = RandomSource.system
+    do throws(ServeError) {
+      do throws(StorageError) { try DataDirectory.make(data) } catch { throw .file(error) }
+      let identity = try Server.identity(
+        IdentityFile(path: data + "/identity"), random: &random)
+      LineOutput.standardOutput.write("\(identity.id)")
+      return ExitCode.done
+    } catch {
+      return complain(of: error)
+    }
+  }
+
+  private static func root(_ command: RootCommand) -> Int32 {
+    do throws(ServeError) {
+      let outcome = try command.run(unixSeconds: SystemClock.wallNanoseconds / 1_000_000_000)
+      LineOutput.standardOutput.write(outcome.text)
+      return outcome.isGood ? ExitCode.done : ExitCode.untrusted
+    } catch {
+      return complain(of: error)
+    }
+  }
+
   private static func serve(_ words: [String]) -> Int32 {
     do throws(ServeError) {
       let server = try Server { () throws(ServeError) in
@@ -89,25 +124,30 @@ enum RendezvousProgram {
       }
       return server.run()
     } catch {
-      switch error {
-      case .file(let failure):
-        complain(failure.description)
-        return ExitCode.file
-      case .usage(let failure):
-        complain("\(failure)\nRun earshot-rendezvous --help for all options.")
-        return ExitCode.usage
-      case .reactor(let failure, let option):
-        complain("\(failure).\n\(failure.advice(on: option))")
-        return ExitCode.failed
-      case .redis(let address, let failure):
-        complain(
-          "Redis at \(address) is not reached: \(failure).\n"
-            + "Check --redis and the password, and that redis-server runs there.")
-        return ExitCode.unreachable
-      case .unreadable(let path, let reason):
-        complain("Cannot open \(path): \(reason).\nCheck the path and who may use it.")
-        return ExitCode.file
-      }
+      return complain(of: error)
+    }
+  }
+
+  /// Says why it does not go on; the exit code.
+  private static func complain(of error: ServeError) -> Int32 {
+    switch error {
+    case .file(let failure):
+      complain(failure.description)
+      return ExitCode.file
+    case .usage(let failure):
+      complain("\(failure)\nRun earshot-rendezvous --help for all options.")
+      return ExitCode.usage
+    case .reactor(let failure, let option):
+      complain("\(failure).\n\(failure.advice(on: option))")
+      return ExitCode.failed
+    case .redis(let address, let failure):
+      complain(
+        "Redis at \(address) is not reached: \(failure).\n"
+          + "Check --redis and the password, and that redis-server runs there.")
+      return ExitCode.unreachable
+    case .unreadable(let path, let reason):
+      complain("Cannot open \(path): \(reason).\nCheck the path and who may use it.")
+      return ExitCode.file
     }
   }
 

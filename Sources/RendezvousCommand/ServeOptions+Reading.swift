@@ -36,7 +36,7 @@ extension ServeOptions {
 
   /// What SIGHUP reads again, as a person would name it; `nil` when there is nothing.
   var rereadFiles: String? {
-    let files = [config, allow, requireToken, relayKey].compactMap { $0 }
+    let files = [config, allow, requireToken, relayKey, nodes].compactMap { $0 }
     return files.isEmpty ? nil : files.joined(separator: ", ")
   }
 

@@ -11,10 +11,11 @@ struct ServeOptions {
     usage: earshot-rendezvous [options]
            earshot-rendezvous names list | free NAME | export
            earshot-rendezvous backup FILE | restore FILE
+           earshot-rendezvous root new | sign NODES | show FILE
 
     Introduces peers to each other: they register here, look each other up, and
     exchange sealed invitations. It never sees keys or media. The options of a
-    command: earshot-rendezvous help names, help backup.
+    command: earshot-rendezvous help names, help backup, help root.
 
     The server:
       --listen HOST:PORT   UDP address to serve
@@ -54,6 +55,11 @@ struct ServeOptions {
       --cluster-secret FILE
                            16 to 256 letters, the same at all nodes: Redis sees
                            nothing that is not hashed or sealed with it
+      --nodes FILE         the signed list of all nodes (help root): clients that
+                           pin its root spread over them, and move when one ends;
+                           SIGHUP reads it again
+      --print-id           print the ID that such a list wants, made on first use,
+                           and end
 
     What it tells:
       --metrics HOST:PORT  Prometheus text at /metrics, by HTTP; /health and /ready
@@ -69,7 +75,19 @@ struct ServeOptions {
       earshot-rendezvous --data /var/lib/earshot --metrics 127.0.0.1:9100
     """
 
-  enum LogLevel: Int { case error, warning, info, debug }
+  enum LogLevel: Int {
+    case error, warning, info, debug
+
+    init(_ word: String?) {
+      self =
+        switch word {
+        case "error": .error
+        case "warning": .warning
+        case "debug": .debug
+        default: .info
+        }
+    }
+  }
 
   /// The configuration file that the options came from as well.
   var config: String?
@@ -87,6 +105,8 @@ struct ServeOptions {
   var relayKey: String?
   /// The memory that several nodes share; `nil` = there is one node.
   var redis: RedisOptions?
+  /// The file with the list of nodes that the root has signed.
+  var nodes: String?
   /// How long the end waits for messages under way.
   var drain: Duration
   var printsJSON: Bool
@@ -109,6 +129,7 @@ struct ServeOptions {
     relaySecret = try arguments.option("--turn-secret")
     relayKey = try arguments.option("--relay-key")
     redis = try RedisOptions(&arguments, environment: environment)
+    nodes = try arguments.file("--nodes")
     drain = .seconds(try arguments.number("--drain", "seconds", in: 0...600) ?? 0)
     let isOpen = try arguments.flag("--open")
     printsJSON = try arguments.flag("--json")
@@ -126,13 +147,7 @@ struct ServeOptions {
     if isOpen, allow != nil {
       throw UsageError("--open and --allow contradict each other.", advice: "Give one of them.")
     }
-    logLevel =
-      switch level {
-      case "error": .error
-      case "warning": .warning
-      case "debug": .debug
-      default: .info
-      }
+    logLevel = LogLevel(level)
     self.data = try Self.dataDirectory(data, environment)
   }
 

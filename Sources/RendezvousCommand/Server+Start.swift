@@ -65,6 +65,12 @@ extension Server {
     return card
   }
 
+  static func startCard(
+    of identity: inout LocalIdentity, _ file: IdentityFile
+  ) throws(ServeError) -> ContactCard {
+    do throws(StorageError) { return try card(of: &identity, file) } catch { throw .file(error) }
+  }
+
   static func events(_ options: ServeOptions) throws(ServeError) -> EventLines? {
     guard let path = options.events else { return nil }
     let output = path == "-" ? LineOutput.standardOutput : LineOutput(appendingTo: path)
@@ -96,6 +102,38 @@ extension Server {
     return ids
   }
 
+  /// The list of the nodes that this server is one of.
+  ///
+  /// - Parameter root: Of the list that it has: a newer one may leave it out, and its clients go to
+  ///   the others when they learn of that.
+  static func nodes(
+    _ options: ServeOptions, of id: PeerID, leaving root: PeerID? = nil
+  ) throws(ServeError) -> NodeList? {
+    guard let path = options.nodes else { return nil }
+    let list: NodeList
+    do throws(StorageError) { list = try RootFiles.list(at: path) } catch { throw .file(error) }
+    guard list.root == root || list.nodes.contains(where: { $0.id == id }) else {
+      throw .usage(
+        UsageError(
+          "This node is not on the list in \(path): its ID is \(id).",
+          advice: "Add it, and sign the list: earshot-rendezvous help root."))
+    }
+    do throws(NodeListFault) {
+      try list.verify(root: list.root, unixSeconds: SystemClock.wallNanoseconds / 1_000_000_000)
+    } catch {
+      // Clients that pin this node alone are served all the same.
+      if error == .expired { return list }
+      throw .usage(
+        UsageError(
+          error == .notYetValid
+            ? "The list in \(path) holds from later on." : "The list in \(path) was changed.",
+          advice: error == .notYetValid
+            ? "Set this host's clock, or that of the host where it was signed."
+            : "Sign it anew: earshot-rendezvous help root."))
+    }
+    return list
+  }
+
   static func tokenKey(_ options: ServeOptions) throws(ServeError) -> TokenPublicKey? {
     guard let path = options.requireToken else { return nil }
     do throws(StorageError) { return try TokenFiles.publicKey(at: path) } catch {
@@ -113,4 +151,30 @@ extension Server {
       throw .file(error)
     }
   }
+}
+
+extension Log {
+  /// Says when the list must be signed anew: clients that pin the root believe it no longer. Says
+  /// as well when a node is not on it any more.
+  mutating func warn(of list: NodeList, for node: PeerID) {
+    if !list.nodes.contains(where: { $0.id == node }) {
+      let text = "this node is not on the list of nodes any more: end it in an hour"
+      write(.warning, "node", text, now: SystemClock.now)
+    }
+    let seconds = SystemClock.wallNanoseconds / 1_000_000_000
+    let end = Timestamp.text(wallNanoseconds: list.content.notAfter &* 1_000_000_000)
+    let advice = "Sign it anew, and send SIGHUP: earshot-rendezvous help root"
+    if list.hasExpired(at: seconds) {
+      write(
+        .error, "nodes", "clients refuse the list of nodes since \(end). \(advice)",
+        now: SystemClock.now)
+    } else if list.hasExpired(at: seconds + Self.warnedBefore) {
+      write(
+        .warning, "nodes", "clients refuse the list of nodes from \(end) on. \(advice)",
+        now: SystemClock.now)
+    }
+  }
+
+  /// Seconds: two weeks, for an operator who looks once a week.
+  private static let warnedBefore: UInt64 = 14 * 86_400
 }

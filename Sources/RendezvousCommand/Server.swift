@@ -27,6 +27,8 @@ final class Server {
   private var signals: SignalWatch?
   private var housekeeping: EventLoop.Token?
   private let id: PeerID
+  /// Of the list of nodes; clients pin it.
+  private var root: PeerID?
   private var shutdownEnd: Instant?
 
   /// How long saying good-bye may take: the contract allows a second without `--drain`.
@@ -51,16 +53,16 @@ final class Server {
     } catch { throw .file(error) }
     var random = RandomSource.system
     var identity = try Self.identity(identityFile, random: &random)
-    let card: ContactCard
-    do throws(StorageError) {
-      card = try Self.card(of: &identity, identityFile)
-    } catch { throw .file(error) }
+    let card = try Self.startCard(of: &identity, identityFile)
     id = identity.id
+    let nodes = try Self.nodes(options, of: id)
+    root = nodes?.root
+    if let nodes { log.warn(of: nodes, for: id) }
     var settings = ServerSettings(
       identity: identity, card: card, bootCounter: store.bootCounter, resetKey: store.resetKey,
       wallMilliseconds: SystemClock.wallNanoseconds / 1_000_000
         &- SystemClock.now.nanoseconds / 1_000_000,
-      admission: admission, tokenKey: tokenKey, relays: relays)
+      admission: admission, tokenKey: tokenKey, relays: relays, nodes: nodes)
     settings.relayIDs = try Self.relayIDs(options)
     redis = try Self.openRedis(options, node: id, random: random.split())
     let machine = RendezvousMachine(
@@ -118,13 +120,15 @@ final class Server {
   private func announce() {
     let address = driver.localAddress.description
     if options.printsJSON {
+      let root = root.map { [("root", JSONLine.Value.text("\($0)"))] } ?? []
       LineOutput.standardOutput.write(
-        JSONLine.make("listening", [("address", .text(address)), ("identity", .text("\(id)"))]))
+        JSONLine.make(
+          "listening", [("address", .text(address)), ("identity", .text("\(id)"))] + root))
     } else {
       let own = driver.localAddress
       let host = own.isUnspecified ? "HOST:\(own.port)" : address
       LineOutput.standardOutput.write(
-        "listening on \(address); programs find it by --rendezvous \(host)#\(id)")
+        "listening on \(address); programs find it by --rendezvous \(host)#\(root ?? id)")
     }
   }
 
@@ -168,8 +172,8 @@ final class Server {
     guard let what = options.rereadFiles else {
       return log.write(
         .info, "hang-up",
-        "SIGHUP: without --config, --allow, --require-token or --relay-key nothing is "
-          + "read again",
+        "SIGHUP: without --config, --allow, --require-token, --relay-key or --nodes nothing "
+          + "is read again",
         now: now)
     }
     do throws(ServeError) {
@@ -177,11 +181,14 @@ final class Server {
       let admission = try Self.admission(fresh)
       let key = try Self.tokenKey(fresh)
       let relays = try Self.relayIDs(fresh)
+      let nodes = try Self.nodes(fresh, of: id, leaving: root)
       driver.withMachine { machine, _ in
-        machine.admit(admission, tokenKey: key, relays: relays)
+        machine.admit(admission, tokenKey: key, relays: relays, nodes: nodes)
       }
       log.level = fresh.logLevel
       log.write(.info, "hang-up", "\(what) was read again", now: now)
+      root = nodes?.root
+      if let nodes { log.warn(of: nodes, for: id) }
       if let first = options.firstToRestart(for: fresh) {
         log.write(.warning, "restart", "\(first) changes at the next start only", now: now)
       }

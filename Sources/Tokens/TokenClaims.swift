@@ -87,11 +87,17 @@ package struct TokenRule: Equatable, Sendable {
   /// Whose signature counts.
   package let key: TokenPublicKey
   package let audience: String
+  /// What it is called together with others, if it is: another audience that counts.
+  package let service: String?
   package let scope: String
 
-  package init(key: TokenPublicKey, audience: String, scope: String = TokenClaims.register) {
+  package init(
+    key: TokenPublicKey, audience: String, service: String? = nil,
+    scope: String = TokenClaims.register
+  ) {
     self.key = key
     self.audience = audience
+    self.service = service
     self.scope = scope
   }
 
@@ -106,7 +112,7 @@ package struct TokenRule: Equatable, Sendable {
     let token = try PublicToken(parsing: text)
     guard token.isSigned(by: key) else { throw .signature }
     let claims = try TokenClaims(json: token.payload)
-    guard claims.audience == audience else { throw .audience }
+    guard claims.audience == audience || claims.audience == service else { throw .audience }
     guard claims.subject == subject else { throw .subject }
     guard claims.permits(scope) else { throw .scope }
     guard claims.expires > unixMilliseconds else { throw .expired }

@@ -85,6 +85,11 @@ final class Server {
     machine.setWallClock(unixMilliseconds: UInt64(milliseconds + seconds * 1000), now: now)
   }
 
+  /// The list that its root has signed.
+  func setNodes(_ list: NodeList, tokenKey: TokenPublicKey? = nil) {
+    machine.admit(.everyone, tokenKey: tokenKey, relays: [], nodes: list)
+  }
+
   /// Whether it can send from another port; `TestClient` hears it all the same.
   func setOtherPort(_ hasOne: Bool) { machine.hasOtherPort = hasOne }
 

@@ -1,5 +1,6 @@
 """Several rendezvous nodes as one service on Redis, and what becomes of it without Redis."""
 
+import json
 import os
 import shutil
 import signal
@@ -371,3 +372,143 @@ def nodes_leave_a_primary_that_is_none_any_more(lab):
     time.sleep(3)
     call_until_it_works(lab, 3)
     return f"called {took:.1f} s after it was switched"
+
+
+class Signed:
+    """Three nodes on one Redis, and a root that has signed the list of them."""
+
+    COUNT = 3
+
+    def __init__(self, lab):
+        self.lab, self.redis = lab, Redis(lab)
+        with open(lab.path("secret"), "w", opener=private) as file:
+            file.write("a-secret-of-three-nodes\n")
+        self.root = sh(*self.command("root", "new", "--key", lab.path("root"))).stdout.strip()
+        self.ids = [self.print_id(number) for number in range(self.COUNT)]
+        self.sign(range(self.COUNT))
+        self.programs = [self.start(number) for number in range(self.COUNT)]
+
+    def command(self, *words):
+        return (f"{BIN}/earshot-rendezvous", *words)
+
+    def data(self, number):
+        return f"data-{number}"
+
+    def print_id(self, number):
+        words = ("--print-id", "--data", self.lab.path(self.data(number)))
+        return sh(*self.command(*words)).stdout.strip()
+
+    def sign(self, numbers, *options):
+        with open(self.lab.path("nodes.txt"), "w") as file:
+            for number in numbers:
+                file.write(f"{self.ids[number]} 1 {ADDRESS['r']}:{PORT + number}\n")
+        files = ("--key", self.lab.path("root"), "--out", self.lab.path("nodes.list"))
+        return sh(*self.command("root", "sign", self.lab.path("nodes.txt"), *files, *options))
+
+    def start(self, number):
+        options = ("--redis", f"unix://{self.redis.socket}")
+        options += ("--cluster-secret", self.lab.path("secret"))
+        options += ("--nodes", self.lab.path("nodes.list"), "--events", "-", "--log-identities")
+        return self.lab.rendezvous(self.data(number), PORT + number, options)
+
+    def pin(self, number=0):
+        return f"{ADDRESS['r']}:{PORT + number}#{self.root}"
+
+    def has(self, number, peer):
+        """Whether a node has registered an ID at some time."""
+        return any(
+            line.get("name") == "registered" and line.get("id") == peer
+            for line in self.programs[number].lines()
+        )
+
+    def home(self, peer, seconds=10):
+        """The first of the nodes where an ID has registered."""
+        end = time.monotonic() + seconds
+        while True:
+            for number in range(self.COUNT):
+                if self.has(number, peer):
+                    return number
+            assert time.monotonic() < end, f"  no node has {peer} after {seconds} s"
+            time.sleep(0.05)
+
+
+def private(path, flags):
+    return os.open(path, flags, 0o600)
+
+
+def identity_of(lab, name):
+    words = ("keygen", "--identity", lab.path(f"identity-{name}"), "--json")
+    return json.loads(sh(f"{BIN}/earshot", *words).stdout.splitlines()[-1])["id"]
+
+
+@scenario
+def a_node_that_is_killed_leaves_its_clients_to_the_others(lab):
+    """All dial the first node by its root's ID. Bob's node dies while he talks with alice."""
+    service = Signed(lab)
+    speech(lab.path("in.wav"), 14)
+    bob_id = identity_of(lab, "bob")
+    ready(lab, "--calls", "9", rendezvous=service.pin())
+    home = service.home(bob_id)
+    words = ("call", "bob", "--play", lab.path("in.wav"))
+    alice = lab.peer("a", *words, name="alice", rendezvous=service.pin())
+    alice.wait_event("connected")
+    time.sleep(1)
+    died = time.monotonic()
+    service.programs[home].process.send_signal(signal.SIGKILL)
+    others = [number for number in range(service.COUNT) if number != home]
+    while not any(service.has(number, bob_id) for number in others):
+        assert time.monotonic() - died < 5, "  bob is at no other node 5 s after his died"
+        time.sleep(0.02)
+    moved = time.monotonic() - died
+    summary = outcome(alice, "completed", 0, 30)
+    equal(summary["audio"]["received"]["lost"], 0, "packets that the call lost")
+    alive = service.pin(others[0])
+    again = lab.peer("a", "call", "bob", "--duration", "1", name="alice", rendezvous=alive)
+    outcome(again, "completed", 0, 20)
+    return f"bob was at another node after {moved:.1f} s, and no packet of his call was lost"
+
+
+@scenario
+def three_nodes_are_upgraded_one_by_one(lab):
+    """Each node is told to end and started anew, while alice and bob talk, and carol calls dave."""
+    service = Signed(lab)
+    speech(lab.path("in.wav"), 30)
+    ready(lab, "--calls", "9", rendezvous=service.pin())
+    ready(lab, "--calls", "99", name="dave", host="a", rendezvous=service.pin(1))
+    words = ("call", "bob", "--play", lab.path("in.wav"))
+    alice = lab.peer("a", *words, name="alice", rendezvous=service.pin())
+    alice.wait_event("connected")
+    calls = 0
+    for number in range(service.COUNT):
+        service.programs[number].process.send_signal(signal.SIGTERM)
+        equal(service.programs[number].process.wait(5), 0, "how the node ended")
+        for _ in range(2):
+            words = ("call", "dave", "--duration", "1")
+            carol = lab.peer("b", *words, name="carol", rendezvous=service.pin())
+            outcome(carol, "completed", 0, 20)
+            calls += 1
+        service.programs[number] = service.start(number)
+    summary = outcome(alice, "completed", 0, 40)
+    equal(summary["audio"]["received"]["lost"], 0, "packets that the long call lost")
+    return f"{calls} calls meanwhile, all completed; no packet of the long one was lost"
+
+
+@scenario
+def a_node_that_is_not_on_the_list_and_a_strange_root(lab):
+    """What an operator and a user are told."""
+    service = Signed(lab)
+    shown = sh(*service.command("root", "show", lab.path("nodes.list"))).stdout
+    assert service.root in shown and all(id in shown for id in service.ids), f"  shown: {shown}"
+    strange = sh(*service.command("--print-id", "--data", lab.path("strange"))).stdout.strip()
+    assert strange not in service.ids
+    wrong = lab.run(
+        "r", *service.command("--listen", f"{ADDRESS['r']}:{PORT + 9}", "--data"),
+        lab.path("strange"), "--nodes", lab.path("nodes.list"),
+    )
+    equal(wrong.wait(10), 2, "exit code of a node that is not on the list")
+    assert strange in wrong.stderr(), f"  it does not name its ID: {wrong.stderr()}"
+    other = sh(*service.command("root", "new", "--key", lab.path("other"))).stdout.strip()
+    pinned = f"{ADDRESS['r']}:{PORT}#{other}"
+    told = lab.peer("a", "call", "bob", name="alice", rendezvous=pinned)
+    equal(told.wait(20), 7, "exit code where the list is of another root")
+    return "a strange node does not start, and a strange root is not believed"

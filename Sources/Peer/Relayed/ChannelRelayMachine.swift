@@ -62,7 +62,8 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
       video.sends = video.sends && settings.own.role == .host
       return RelayedPictures(video, receives: wish.receives)
     }
-    let configuration = settings.link
+    var configuration = settings.link
+    configuration.followsNodes = false
     link = RendezvousLink(
       configuration, presence: Presence(PresenceID(random: &random), .guest),
       random: random.split())

@@ -32,6 +32,8 @@ package struct RelayRegistrationMachine: ~Copyable, DatagramMachine {
     var random = random
     var configuration = configuration
     configuration.presence = .guest
+    // Its grants are signed by the rendezvous that it is registered at.
+    configuration.followsNodes = false
     here = RelayHere(address: listening)
     self.pairs = pairs.map { PairOffer(address: listening, secret: $0.bytes) }
     link = RendezvousLink(

@@ -41,6 +41,8 @@ package enum PacketExplanation {
     case .version: "VERSION: which versions are spoken here (session.md §4)"
     case .cardRequest: "CARD_REQUEST: who are you? (session.md §4)"
     case .card: "CARD: who I am (session.md §4)"
+    case .nodesRequest: "NODES_REQUEST: which nodes has that root signed? (session.md §4)"
+    case .nodes: "NODES: the nodes that a root has signed (session.md §4)"
     }
   }
 
@@ -64,7 +66,7 @@ package enum PacketExplanation {
   }
 
   private static func control(_ type: PacketType, _ walk: inout Walk) {
-    let first = type == .card || type == .cardRequest
+    let first = [.card, .cardRequest, .nodes, .nodesRequest].contains(type)
     walk.explainByte("type") { "0x\(String($0, radix: 16))" }
     walk.explainByte("version") { $0 == 1 ? "1" : "\($0): another version than ours" }
     walk.explainByte(first ? "zero" : "suite") { value in
@@ -101,6 +103,9 @@ package enum PacketExplanation {
     case .cardRequest, .card:
       walk.explain(8, "nonce") { "repeated in the answer" }
       if type == .card { card(&walk) }
+    case .nodesRequest, .nodes:
+      walk.explain(8, "nonce") { "repeated in the answer" }
+      if type == .nodes { nodes(&walk) } else { walk.explain(32, "root's ID") { rootText($0) } }
     }
   }
 
@@ -124,6 +129,24 @@ package enum PacketExplanation {
       }
     } catch {
       walk.explain(bytes.count, "contact card") { "cannot be read: \(error)" }
+    }
+  }
+
+  private static func rootText(_ bytes: [UInt8]) -> String {
+    PeerID(bytes).map { "\($0)" } ?? ""
+  }
+
+  private static func nodes(_ walk: inout Walk) {
+    walk.explain(2, "length") { "" }
+    let bytes = walk.rest
+    do throws(WireError) {
+      let list = try NodeList(parsing: bytes)
+      walk.explain(bytes.count, "list of nodes") {
+        "of the root \(list.root), \(list.nodes.count) nodes, serial \(list.serial); the "
+          + "signature is not checked here"
+      }
+    } catch {
+      walk.explain(bytes.count, "list of nodes") { "cannot be read: \(error)" }
     }
   }
 

@@ -30,7 +30,10 @@ package struct FileClaims {
   /// The identity, and what is remembered beside it.
   package mutating func keepsIdentity(_ given: String?) {
     guard let path = try? LocalIdentityFile.path(given) else { return }
-    for end in ["", ".known-peers", ".known-peers.lock", ".probes", ".probe-history"] {
+    let ends = [
+      "", ".known-peers", ".known-peers.lock", ".nodes", ".nodes.lock", ".probes", ".probe-history",
+    ]
+    for end in ends {
       reads(path + end, "--identity")
     }
   }

@@ -135,18 +135,16 @@ extension RendezvousMachine {
 
   // MARK: - Outside sessions
 
-  mutating func answerCardRequest(_ bytes: Span<UInt8>, from source: SocketAddress, now: Instant) {
-    var reader = ByteReader(bytes)
-    do throws(WireError) {
-      let request = try CardRequestPacket(parsing: &reader)
-      guard limiter.takeCard(to: source, now: now) else { return }
-      var answer: [UInt8] = []
-      CardPacket(nonce: request.nonce, card: settings.card).write(to: &answer)
+  /// Says who this is, or which nodes its root has signed.
+  mutating func introduce(_ bytes: Span<UInt8>, to source: SocketAddress, now: Instant) {
+    guard let answer = settings.introduction(to: bytes) else { return counters.foreign &+= 1 }
+    guard limiter.takeCard(to: source, now: now) else { return }
+    if answer.first == PacketType.nodes.rawValue {
+      counters.nodesSent &+= 1
+    } else {
       counters.cardsSent &+= 1
-      queue(answer, to: source)
-    } catch {
-      counters.foreign &+= 1
     }
+    queue(answer, to: source)
   }
 
   /// A packet of a former life of this server gets a RESET, so that its sender comes back at once
@@ -173,6 +171,29 @@ extension RendezvousMachine {
       Answer(bytes: bytes, path: DatagramPath(destination, local: askedAt)))
     {
       counters.answersDropped &+= 1
+    }
+  }
+}
+
+/// CARD and NODES (docs/protocol/session.md §4).
+extension ServerSettings {
+  /// What a well-formed CARD_REQUEST or NODES_REQUEST draws; `nil` for anything else, and where the
+  /// server has no list of that root.
+  func introduction(to bytes: Span<UInt8>) -> [UInt8]? {
+    var reader = ByteReader(bytes)
+    var answer: [UInt8] = []
+    do throws(WireError) {
+      guard bytes[0] == PacketType.nodesRequest.rawValue else {
+        let request = try CardRequestPacket(parsing: &reader)
+        CardPacket(nonce: request.nonce, card: card).write(to: &answer)
+        return answer
+      }
+      let request = try NodesRequestPacket(parsing: &reader)
+      guard let nodes, nodes.root == request.root else { return nil }
+      NodesPacket(nonce: request.nonce, list: nodes).write(to: &answer)
+      return answer
+    } catch {
+      return nil
     }
   }
 }

@@ -111,7 +111,8 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
     case .sealed(let connection):
       handleSealed(&bytes, for: connection, from: source, marks: marks, now: now)
     case .control(.initiation): handleInitiation(bytes.span, from: source, now: now)
-    case .control(.cardRequest): answerCardRequest(bytes.span, from: source, now: now)
+    case .control(.cardRequest), .control(.nodesRequest):
+      introduce(bytes.span, to: source, now: now)
     case .control, .foreign: counters.foreign &+= 1
     }
   }
@@ -142,10 +143,12 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
 
   /// Who may register from now on, and with which tokens; those who are registered stay until they
   /// register again.
+  ///
+  /// - Parameter nodes: The list that clients are given from now on.
   package mutating func admit(
-    _ admission: Admission, tokenKey: TokenPublicKey?, relays: Set<PeerID>
+    _ admission: Admission, tokenKey: TokenPublicKey?, relays: Set<PeerID>, nodes: NodeList? = nil
   ) {
-    settings.admit(admission, tokenKey: tokenKey, relays: relays)
+    settings.admit(admission, tokenKey: tokenKey, relays: relays, nodes: nodes)
     gate.setWorkPerSecond(settings.workPerSecond(limits))
   }
 

@@ -73,6 +73,7 @@ package struct ServerCounters: Equatable, Sendable {
   package var initiationsRepeated: UInt64 = 0
   package var cookiesSent: UInt64 = 0
   package var cardsSent: UInt64 = 0
+  package var nodesSent: UInt64 = 0
   package var resetsSent: UInt64 = 0
   package var versionsSent: UInt64 = 0
   package var handshakes: UInt64 = 0
@@ -122,6 +123,7 @@ extension ServerCounters {
       ("initiations_repeated", "INIT packets answered again.", initiationsRepeated),
       ("cookies_sent", "COOKIE packets sent.", cookiesSent),
       ("cards_sent", "CARD packets sent.", cardsSent),
+      ("nodes_sent", "NODES packets sent: signed lists of nodes.", nodesSent),
       ("resets_sent", "RESET packets sent.", resetsSent),
       ("versions_sent", "VERSION packets sent.", versionsSent),
       ("handshakes", "Handshakes answered.", handshakes),

@@ -73,6 +73,9 @@ package struct ServerSettings: ~Copyable {
   package var relays: RelayService?
   /// The identities of relays that may register (docs/protocol/relay.md §1).
   package var relayIDs: Set<PeerID> = []
+  /// The nodes of the service that this is one of, signed by its root; `nil` = clients pin this
+  /// server alone.
+  package private(set) var nodes: NodeList?
   /// How long a ticket for a pair is good: 12 h, as are credentials for a TURN server.
   package var pairTicketLife = Duration.seconds(43_200)
   /// Where the server is a relay itself: how much it forwards. It answers no look-up then, and its
@@ -82,9 +85,10 @@ package struct ServerSettings: ~Copyable {
   package init(
     identity: consuming LocalIdentity, card: ContactCard, bootCounter: UInt64,
     resetKey: [UInt8], wallMilliseconds: UInt64, admission: Admission = .everyone,
-    tokenKey: TokenPublicKey? = nil, relays: RelayService? = nil
+    tokenKey: TokenPublicKey? = nil, relays: RelayService? = nil, nodes: NodeList? = nil
   ) {
-    tokenRule = tokenKey.map { TokenRule(key: $0, audience: "\(card.id)") }
+    self.nodes = nodes
+    tokenRule = Self.tokenRule(tokenKey, card, nodes)
     self.identity = identity
     self.card = card
     self.bootCounter = bootCounter
@@ -100,15 +104,21 @@ package struct ServerSettings: ~Copyable {
     return tokenRule == nil ? most : most * 4 / 5
   }
 
-  /// Who may register, with which tokens, and which relays.
-  mutating func admit(_ admission: Admission, tokenKey: TokenPublicKey?, relays: Set<PeerID>) {
+  /// Who may register, with which tokens, which relays, and the list of nodes.
+  mutating func admit(
+    _ admission: Admission, tokenKey: TokenPublicKey?, relays: Set<PeerID>, nodes: NodeList?
+  ) {
     self.admission = admission
-    setTokenKey(tokenKey)
+    self.nodes = nodes
+    tokenRule = Self.tokenRule(tokenKey, card, nodes)
     relayIDs = relays
   }
 
-  private mutating func setTokenKey(_ key: TokenPublicKey?) {
-    tokenRule = key.map { TokenRule(key: $0, audience: "\(card.id)") }
+  /// A token is for this server, or for the service whose root has signed its nodes.
+  private static func tokenRule(
+    _ key: TokenPublicKey?, _ card: ContactCard, _ nodes: NodeList?
+  ) -> TokenRule? {
+    key.map { TokenRule(key: $0, audience: "\(card.id)", service: nodes.map { "\($0.root)" }) }
   }
 
   /// Whether a client that understands it is told that relays may forward for its calls; by a

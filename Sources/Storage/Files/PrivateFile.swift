@@ -43,8 +43,12 @@ enum PrivateFile {
   /// that a crash at any moment leaves the old contents or the new.
   ///
   /// What root changes of somebody else stays theirs: a service must still be able to read it.
-  static func replace(_ path: String, with bytes: [UInt8]) throws(StorageError) {
-    let temporary = try writeBeside(path, bytes, owner: owner(of: path))
+  ///
+  /// - Parameter mode: Who may read it.
+  static func replace(
+    _ path: String, with bytes: [UInt8], mode: mode_t = ownerOnly
+  ) throws(StorageError) {
+    let temporary = try writeBeside(path, bytes, mode, owner: owner(of: path))
     guard unsafe rename(temporary, path) == 0 else {
       let reason = errno
       _ = unsafe unlink(temporary)

@@ -9,13 +9,15 @@ package enum PacketType: UInt8, Sendable, BitwiseCopyable, CaseIterable {
   case version = 0xC5
   case cardRequest = 0xC6
   case card = 0xC7
+  case nodesRequest = 0xCA
+  case nodes = 0xCB
 }
 
 /// Which protocol part a datagram is for; decides by first byte and length alone, and never keeps
 /// state (docs/protocol/session.md §1).
 package enum Demultiplexer {
   package enum Verdict: Equatable, Sendable {
-    /// One of 0xC1..0xC7, of a length that it may have.
+    /// One of 0xC1..0xC7, 0xCA and 0xCB, of a length that it may have.
     case control(PacketType)
     /// A sealed packet and the connection ID in its header.
     case sealed(ConnectionID)
@@ -49,6 +51,8 @@ extension PacketType {
     case .version: byteCount == VersionPacket.byteCount
     case .cardRequest: byteCount == CardRequestPacket.byteCount
     case .card: CardPacket.byteCounts.contains(byteCount)
+    case .nodesRequest: byteCount == NodesRequestPacket.byteCount
+    case .nodes: NodesPacket.byteCounts.contains(byteCount)
     }
   }
 }

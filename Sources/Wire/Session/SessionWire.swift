@@ -46,7 +46,7 @@ package enum SessionWire {
   package static let suite: UInt8 = 1
 }
 
-/// The first four bytes of 0xC1..0xC7: type, version, suite, purpose.
+/// The first four bytes of 0xC1..0xC7, 0xCA and 0xCB: type, version, suite, purpose.
 struct PacketPreamble {
   var version: UInt8
   var suite: UInt8

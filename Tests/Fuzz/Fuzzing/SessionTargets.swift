@@ -1,8 +1,11 @@
 import Primitives
+import SecureSession
 import Wire
 
 extension FuzzTarget {
-  static let session: [FuzzTarget] = [datagram, initPayload, responsePayload, contactCard]
+  static let session: [FuzzTarget] = [
+    datagram, initPayload, responsePayload, contactCard, nodeList,
+  ]
 
   /// A whole datagram, as it comes from the socket: told apart, then read as what it says it is.
   private static let datagram = FuzzTarget(
@@ -40,6 +43,8 @@ extension FuzzTarget {
       written.replaceSubrange(0..<4, with: bytes[0..<4])
     case .cardRequest: try CardRequestPacket(parsing: &reader).write(to: &written)
     case .card: try CardPacket(parsing: &reader).write(to: &written)
+    case .nodesRequest: try NodesRequestPacket(parsing: &reader).write(to: &written)
+    case .nodes: try NodesPacket(parsing: &reader).write(to: &written)
     }
     expect(reader.isAtEnd, "a packet is read to its end")
     return written
@@ -63,6 +68,7 @@ extension FuzzTarget {
       { ResetPacket(answered: id, token: .zero, padding: .zero).write(to: &$0) },
       { VersionPacket(initiator: id, lowest: 1, highest: 2).write(to: &$0) },
       { CardRequestPacket(nonce: 77).write(to: &$0) },
+      { NodesRequestPacket(nonce: 77, root: .zero).write(to: &$0) },
     ]
     for write in writers {
       var packet: [UInt8] = []
@@ -72,6 +78,11 @@ extension FuzzTarget {
     for card in someCards {
       var packet: [UInt8] = []
       CardPacket(nonce: 77, card: card).write(to: &packet)
+      seeds.append(packet)
+    }
+    for list in someLists {
+      var packet: [UInt8] = []
+      NodesPacket(nonce: 77, list: list).write(to: &packet)
       seeds.append(packet)
     }
     seeds.append(
@@ -100,6 +111,43 @@ extension FuzzTarget {
       let signature = Array(bytes.suffix(ContactCard.signatureByteCount))
       let again = try? ContactCard(content: card.content, signature: signature)
       expect(again?.bytes == bytes, "a card has one encoding")
+    })
+
+  /// One node, and as many as fit.
+  static var someLists: [NodeList] {
+    [1, 14].compactMap { (count: UInt64) in
+      let nodes = (1...count).map { number in
+        NodeList.Node(
+          id: PeerID(word0: number, word1: 2, word2: 3, word3: 4), weight: Int(number),
+          addresses: [
+            SocketAddress(v4: 192, 0, 2, UInt8(number), port: 7400),
+            SocketAddress(family: .v6, high: 0x2001_0DB8 << 32, low: number, port: 7400),
+          ])
+      }
+      let content = NodeList.Content(
+        root: .zero, serial: 9, notBefore: 100, notAfter: 200, nodes: nodes)
+      return try? NodeList(content: content, signature: Array(repeating: 8, count: 64))
+    }
+  }
+
+  private static let nodeList = FuzzTarget(
+    "node-list", maximumByteCount: NodeList.maximumByteCount + 4,
+    seeds: { someLists.map(\.bytes) },
+    run: { bytes in
+      guard let list = try? NodeList(parsing: bytes) else { return }
+      expect(list.bytes == bytes, "a list is kept as it came, for its signature")
+      let signature = Array(bytes.suffix(NodeList.signatureByteCount))
+      let again = try? NodeList(content: list.content, signature: signature)
+      expect(again?.bytes == bytes, "a list has one encoding")
+      let order = list.order(for: .zero)
+      expect(Set(order) == Set(list.nodes), "each node has its place in the order")
+      expect(order[0].weight > 0, "a node with a weight is tried first")
+      do throws(NodeListFault) {
+        try list.verify(root: list.root, unixSeconds: list.content.notBefore)
+        expect(false, "nobody has signed it")
+      } catch {
+        expect(error == .wrongSignature, "the signature decides")
+      }
     })
 
   private static let initPayload = FuzzTarget(

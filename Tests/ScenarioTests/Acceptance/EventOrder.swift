@@ -120,7 +120,8 @@ final class EventOrder {
     switch event {
     case .registration(.registered): "registration: registered"
     case .registration(let step): "registration: \(step)"
-    case .rendezvousIdentified, .link(_, .audioArrived), .link(_, .videoArrived): nil
+    case .rendezvousIdentified, .rendezvousNodes, .link(_, .audioArrived), .link(_, .videoArrived):
+      nil
     case .calling(let event): text(of: event)
     case .link(let call, let step): "\(name(of: call)): \(Self.text(of: step))"
     case .unresolved(let call, let failure): "\(name(of: call)): unresolved, \(failure)"

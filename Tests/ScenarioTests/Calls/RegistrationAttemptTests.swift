@@ -34,8 +34,8 @@ import Wire
       server = RendezvousMachine(
         settings, store: MemoryStore(), random: RandomSource(seed: 2))
       attempt = RegistrationAttempt(
-        RegistrationRequest(card: ownCard, name: nil, presence: .unnamed), expectedID: nil,
-        card: serverCard, now: now)
+        RegistrationRequest(card: ownCard, name: nil, presence: .unnamed),
+        expected: ExpectedServer(id: nil), card: serverCard, now: now)
       self.serverCard = serverCard
       self.ownCard = ownCard
       self.identity = identity
@@ -244,7 +244,7 @@ import Wire
     for (card, isTried) in [(try ContactCard(parsing: bytes), false), (good, true)] {
       pair.attempt = RegistrationAttempt(
         RegistrationRequest(card: pair.ownCard, name: nil, presence: .unnamed),
-        expectedID: nil, card: nil, now: Self.now)
+        expected: ExpectedServer(id: nil), card: nil, now: Self.now)
       let request = pair.initiation(now: Self.now)
       var reader = ByteReader(request.span)
       var packet: [UInt8] = []
@@ -268,7 +268,7 @@ import Wire
     pair.server = RendezvousMachine(settings, store: MemoryStore(), random: RandomSource(seed: 2))
     pair.attempt = RegistrationAttempt(
       RegistrationRequest(card: pair.ownCard, name: nil, presence: .unnamed),
-      expectedID: nil, card: nil, now: Self.now)
+      expected: ExpectedServer(id: nil), card: nil, now: Self.now)
     let found = pair.answer(pair.initiation(now: Self.now))
     guard case .cardFound = pair.receive(found) else {
       Issue.record("the card was not tried")
@@ -298,7 +298,7 @@ import Wire
     let expected = isGivenRight ? pair.serverCard.id : pair.ownCard.id
     pair.attempt = RegistrationAttempt(
       RegistrationRequest(card: pair.ownCard, name: nil, presence: .unnamed),
-      expectedID: expected, card: nil, now: now)
+      expected: ExpectedServer(id: expected), card: nil, now: now)
     var underWay: [(at: Int64, bytes: [UInt8])] = []
     var told: Int64?
     for time in stride(from: Int64(0), to: 3000, by: 10) {
@@ -339,7 +339,7 @@ import Wire
     let (known, unix) = (pair.serverCard, Self.unixSeconds)
     pair.attempt = RegistrationAttempt(
       RegistrationRequest(card: pair.ownCard, name: nil, presence: .unnamed),
-      expectedID: known.id, card: known, now: Self.now)
+      expected: ExpectedServer(id: known.id), card: known, now: Self.now)
     var forger = LocalIdentity(kind: .rendezvous, unixSeconds: unix, random: &pair.random)
     let forged = try forger.makeCard(unixSeconds: unix)
     _ = pair.initiation(now: Self.now)
@@ -377,7 +377,7 @@ import Wire
     let forgedCard = try forger.makeCard(unixSeconds: Self.unixSeconds)
     pair.attempt = RegistrationAttempt(
       RegistrationRequest(card: pair.ownCard, name: nil, presence: .unnamed),
-      expectedID: isPinned ? pair.serverCard.id : nil, card: nil, now: Self.now)
+      expected: ExpectedServer(id: isPinned ? pair.serverCard.id : nil), card: nil, now: Self.now)
     let request = pair.initiation(now: Self.now)
     var reader = ByteReader(request.span)
     let nonce = try CardRequestPacket(parsing: &reader).nonce

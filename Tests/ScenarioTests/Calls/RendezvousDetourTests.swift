@@ -58,4 +58,18 @@ import Testing
     detour.handleSession(byRelay: false)
     #expect(!detour.isUsed && !detour.isNeeded(now: start))
   }
+
+  @Test func `another rendezvous is tried directly, and let in anew at the relay`() {
+    var detour = RendezvousDetour()
+    detour.isPossible = true
+    detour.beginAttempt(now: start)
+    detour.handleControl(byRelay: true)
+    detour.establish()
+    let isLetIn = detour.takeChange(now: start)
+    detour.leave()
+    detour.beginAttempt(now: start)
+    let isLetOut = detour.takeChange(now: start)
+    let isLetInAnew = detour.takeChange(now: start + RendezvousDetour.patience)
+    #expect(isLetIn && isLetOut && isLetInAnew && !detour.isUsed)
+  }
 }

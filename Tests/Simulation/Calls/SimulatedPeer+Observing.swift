@@ -15,8 +15,8 @@ extension SimulatedPeer {
     case .registration(.registered): noteRegistered(now)
     case .registration(.doubted): break
     case .registration: isRegistered = false
-    case .rendezvousIdentified, .relay, .relaysOffered, .relayStream, .probe, .token, .channel,
-      .memberChecked:
+    case .rendezvousIdentified, .rendezvousNodes, .relay, .relaysOffered, .relayStream,
+      .probe, .token, .channel, .memberChecked:
       break
     case .calling(let event): observe(event, now)
     case .link(let call, let step): observe(step, of: call, now)
@@ -117,6 +117,7 @@ extension SimulatedPeer {
     switch event {
     case .registration(let state): "registration \(state)"
     case .rendezvousIdentified(let id, _): "rendezvous \(id)"
+    case .rendezvousNodes(let list): "nodes, serial \(list.serial)"
     case .relay(let event): "relay \(event)"
     case .token(let step): "token \(step)"
     case .channel(_, let event): "channel \(event)"

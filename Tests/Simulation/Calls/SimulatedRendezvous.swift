@@ -3,7 +3,7 @@ package import Primitives
 package import Rendezvous
 import SecureSession
 package import Tokens
-import Wire
+package import Wire
 
 /// The rendezvous of a world: its machine comes and goes, its store and its identity stay.
 package final class SimulatedRendezvous {
@@ -23,6 +23,8 @@ package final class SimulatedRendezvous {
   package var relayIDs: Set<PeerID> = []
   /// How long tickets for pairs are good; `nil` = as usual.
   package var pairTicketLife: Duration?
+  /// The list that it gives to clients; `nil` = it is no node of a service.
+  package var nodes: NodeList?
   /// How far its wall clock is ahead of the true time, ms.
   package var wallClockError: Int64 = 0
   /// What it says who it is, since it was started last.
@@ -65,7 +67,7 @@ package final class SimulatedRendezvous {
       self.card = card.bytes
       var settings = ServerSettings(
         identity: identity, card: card, bootCounter: bootCounter, resetKey: resetKey,
-        wallMilliseconds: origin, tokenKey: tokenKey)
+        wallMilliseconds: origin, tokenKey: tokenKey, nodes: nodes)
       settings.relayIDs = relayIDs
       if let pairTicketLife { settings.pairTicketLife = pairTicketLife }
       shared = makeShared?(id, random.split())

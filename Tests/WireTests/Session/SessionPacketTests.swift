@@ -58,6 +58,18 @@ import Wire
         var reader = ByteReader(bytes.span)
         _ = try CardPacket(parsing: &reader)
       }, opaque: [4..<12, 20..<(14 + 321)]),
+    Sample(
+      type: .nodesRequest, bytes: nodesRequest(),
+      parse: { (bytes) throws(WireError) in
+        var reader = ByteReader(bytes.span)
+        _ = try NodesRequestPacket(parsing: &reader)
+      }, opaque: [4..<44]),
+    Sample(
+      type: .nodes, bytes: nodes(),
+      parse: { (bytes) throws(WireError) in
+        var reader = ByteReader(bytes.span)
+        _ = try NodesPacket(parsing: &reader)
+      }, opaque: [4..<12, 20..<1200]),
   ]
 
   @Test func `there is a sample of every packet`() {
@@ -111,6 +123,7 @@ import Wire
       (InitPacket.byteCount, [CookiePacket.byteCount]),
       (InitPacket.byteCount, [VersionPacket.byteCount]),
       (CardRequestPacket.byteCount, [CardPacket.byteCounts.upperBound]),
+      (NodesRequestPacket.byteCount, [NodesPacket.byteCounts.upperBound]),
       (41, [ResetPacket.byteCount]),
     ]
     for pair in answers { #expect(pair.answers.reduce(0, +) <= pair.request) }
@@ -124,6 +137,18 @@ import Wire
       purpose: .register, connectionID: ConnectionID(rawValue: 0x0403_0201),
       noiseMessage: Array(repeating: 0xAA, count: 1160)) + Array(repeating: 0xBB, count: 16)
       + Array(repeating: 0xCC, count: 16)
+  }
+
+  static func nodesRequest() -> [UInt8] {
+    var bytes: [UInt8] = []
+    NodesRequestPacket(nonce: 77, root: NodeListTests.usual().root).write(to: &bytes)
+    return bytes
+  }
+
+  static func nodes() -> [UInt8] {
+    var bytes: [UInt8] = []
+    NodesPacket(nonce: 77, list: NodeListTests.usual()).write(to: &bytes)
+    return bytes
   }
 
   static func response() -> [UInt8] {
@@ -348,6 +373,8 @@ import Wire
     case (0xC5, 16): .control(.version)
     case (0xC6, 512): .control(.cardRequest)
     case (0xC7, 208...335): .control(.card)
+    case (0xCA, 1200): .control(.nodesRequest)
+    case (0xCB, 194...1200): .control(.nodes)
     default: .foreign
     }
   }
