@@ -1,6 +1,7 @@
 import Primitives
 import Reactor
 import Rendezvous
+import Wire
 
 /// What Prometheus reads of a server.
 extension Server {
@@ -8,11 +9,17 @@ extension Server {
     let address = try Self.resolve(text, "--metrics", defaultPort: 9100)
     let startSeconds = SystemClock.wallNanoseconds / 1_000_000_000
     do throws(ReactorError) {
-      metrics = try MetricsServer(binding: address, on: loop) { [driver, loop, redis] in
+      metrics = try MetricsServer(binding: address, on: loop) { [weak self, driver, loop, redis] in
         var text = MetricsText()
         driver.readMachine { text.add($0.counters, $0.gauges) }
         Self.addSocket(driver.statistics, loop, to: &text)
         if let store = redis?.store { text.add(store) }
+        if let nodes = self?.nodes {
+          text.add(
+            "earshot_rendezvous_nodes_end_time_seconds",
+            "When clients refuse the list of nodes, in seconds since 1970.",
+            nodes.content.notAfter)
+        }
         Self.addProcess(startSeconds: startSeconds, to: &text)
         return text.text
       }

@@ -27,8 +27,9 @@ final class Server {
   private var signals: SignalWatch?
   private var housekeeping: EventLoop.Token?
   private let id: PeerID
-  /// Of the list of nodes; clients pin it.
-  private var root: PeerID?
+  /// The nodes that this one is of; clients pin their root.
+  private(set) var nodes: NodeList?
+  private var nextLook = Instant.zero
   private var shutdownEnd: Instant?
 
   /// How long saying good-bye may take: the contract allows a second without `--drain`.
@@ -56,8 +57,7 @@ final class Server {
     let card = try Self.startCard(of: &identity, identityFile)
     id = identity.id
     let nodes = try Self.nodes(options, of: id)
-    root = nodes?.root
-    if let nodes { log.warn(of: nodes, for: id) }
+    self.nodes = nodes
     var settings = ServerSettings(
       identity: identity, card: card, bootCounter: store.bootCounter, resetKey: store.resetKey,
       wallMilliseconds: SystemClock.wallNanoseconds / 1_000_000
@@ -90,6 +90,7 @@ final class Server {
       return 1
     }
     openOtherPort()
+    lookAtNodes(now: SystemClock.now)
     guard startRedis() else { return 1 }
     announce()
     notice?.sendState(.ready)
@@ -120,7 +121,7 @@ final class Server {
   private func announce() {
     let address = driver.localAddress.description
     if options.printsJSON {
-      let root = root.map { [("root", JSONLine.Value.text("\($0)"))] } ?? []
+      let root = (nodes?.root).map { [("root", JSONLine.Value.text("\($0)"))] } ?? []
       LineOutput.standardOutput.write(
         JSONLine.make(
           "listening", [("address", .text(address)), ("identity", .text("\(id)"))] + root))
@@ -181,14 +182,15 @@ final class Server {
       let admission = try Self.admission(fresh)
       let key = try Self.tokenKey(fresh)
       let relays = try Self.relayIDs(fresh)
-      let nodes = try Self.nodes(fresh, of: id, leaving: root)
+      let nodes = try Self.nodes(fresh, of: id, leaving: self.nodes?.root)
       driver.withMachine { machine, _ in
         machine.admit(admission, tokenKey: key, relays: relays, nodes: nodes)
       }
       log.level = fresh.logLevel
       log.write(.info, "hang-up", "\(what) was read again", now: now)
-      root = nodes?.root
-      if let nodes { log.warn(of: nodes, for: id) }
+      self.nodes = nodes
+      nextLook = now
+      lookAtNodes(now: now)
       if let first = options.firstToRestart(for: fresh) {
         log.write(.warning, "restart", "\(first) changes at the next start only", now: now)
       }
@@ -224,7 +226,15 @@ final class Server {
         unixMilliseconds: SystemClock.wallNanoseconds / 1_000_000, now: now)
     }
     rotateKeys(now: now)
+    lookAtNodes(now: now)
     loop.setDeadline(housekeeping, now + Self.housekeepingPace)
+  }
+
+  /// Says once a day what is amiss with the list of nodes.
+  private func lookAtNodes(now: Instant) {
+    guard let nodes, now >= nextLook else { return }
+    nextLook = now + .seconds(86_400)
+    log.warn(of: nodes, for: id)
   }
 
   /// A new device key every 30 days, and the card for it (docs/protocol/README.md §3).
