@@ -17,8 +17,9 @@ package struct ForwardingLimits: Sendable {
   package var keyBurst: UInt64 = 300
   /// CHANNEL_DATA of one host a second, and at once: twice what a member sends.
   package var messagesPerSecond: UInt64 = 60
-  /// What one host's messages become a second, and at once: 30 of them for a hundred members.
-  package var messageCopiesPerSecond: UInt64 = 3000
+  /// What one host's messages become a second, and at once: one for as many as there may be, which
+  /// is more than a member sends.
+  package var messageCopiesPerSecond: UInt64 = 4096
   /// A member that has said nothing for so long gets no sound and no new pictures until it does:
   /// two PINGs, which are 6 s apart, may be lost.
   package var memberSilence = Duration.seconds(15)

@@ -105,6 +105,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     keys.handleTimeout(now: now)
     handlePictureTimeout(now: now)
     talk.seats.handleTimeout(lastReceived: link.association?.lastReceived)
+    sendParts(now: now)
     for late in talk.messages.handleTimeout(now: now) {
       publish(.message(uid: late.uid, late.bytes))
     }

@@ -7,7 +7,7 @@ package import Primitives
 package struct SealedChannelMessage: Hashable, Sendable {
   /// The sender's, from the relay; 0 to it.
   package var uid: UInt32
-  /// Sealed by the sender's key; inside is one `DataMessage`.
+  /// Sealed by the sender's key; inside is one `DataPart`.
   package var frame: [UInt8]
 
   package static let frameByteCounts = 10...1100
@@ -31,32 +31,59 @@ package struct SealedChannelMessage: Hashable, Sendable {
   }
 }
 
-/// What a CHANNEL_DATA has sealed: epoch 8 · number 4 · the message.
-package struct DataMessage: Hashable, Sendable {
+/// What a CHANNEL_DATA has sealed, a part of a message:
+///
+///     epoch 8 · number 4 · order 1 · place 1 · last 1 · bytes
+package struct DataPart: Hashable, Sendable {
   /// When the sender's seat began, in ms since 1970 UTC: numbers begin anew with it.
   package var epoch: UInt64
-  /// From 1 on.
+  /// Of the message: from 1 on, those in order and the others apart.
   package var number: UInt32
+  /// Whether the message waits for those before it.
+  package var isOrdered: Bool
+  /// Which part this is, from 0 on, and which one is the last.
+  package var place: UInt8
+  package var last: UInt8
   package var bytes: [UInt8]
 
+  /// Each part but the last has the most.
   package static let byteCounts = 1...1024
+  /// The last part of the longest message, of 65 536 bytes.
+  package static let longest: UInt8 = 63
+  package static let messageByteCounts = 1...(Int(longest) + 1) * byteCounts.upperBound
   /// SFrame's metadata: no frame of sound, of a picture or about either is like it.
   package static let metadata: UInt8 = 5
 
-  package init(epoch: UInt64, number: UInt32, bytes: [UInt8]) {
+  package init(
+    epoch: UInt64, number: UInt32, isOrdered: Bool = true, place: UInt8 = 0, last: UInt8 = 0,
+    bytes: [UInt8]
+  ) {
     self.epoch = epoch
     self.number = number
+    self.isOrdered = isOrdered
+    self.place = place
+    self.last = last
     self.bytes = bytes
   }
 
-  /// - Throws: `WireError` for too many or no bytes, and number 0.
+  /// - Throws: `WireError` for number 0, a part that cannot be, and too many or too few bytes.
   package init(parsing span: Span<UInt8>) throws(WireError) {
     var reader = ByteReader(span)
     epoch = try reader.readUInt64("epoch")
     number = try reader.readUInt32("number")
+    let order = try reader.readUInt8("order")
+    isOrdered = order == 0
+    place = try reader.readUInt8("place")
+    last = try reader.readUInt8("last")
     let count = reader.remaining
-    guard number > 0, Self.byteCounts.contains(count) else { throw .invalid("message", at: 8) }
-    bytes = try reader.readBytes(count, "message")
+    guard number > 0, order <= 1, place <= last, last <= Self.longest else {
+      throw .invalid("part", at: 8)
+    }
+    let least = place < last ? Self.byteCounts.upperBound : Self.byteCounts.lowerBound
+    guard (least...Self.byteCounts.upperBound).contains(count) else {
+      throw .invalid("part", at: reader.offset)
+    }
+    bytes = try reader.readBytes(count, "part")
   }
 
   /// `nil` for what is none.
@@ -72,6 +99,6 @@ package struct DataMessage: Hashable, Sendable {
     var encoded: [UInt8] = []
     encoded.append(littleEndian: epoch)
     encoded.append(littleEndian: number)
-    return encoded + bytes
+    return encoded + [isOrdered ? 0 : 1, place, last] + bytes
   }
 }

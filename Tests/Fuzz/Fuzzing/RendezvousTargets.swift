@@ -65,8 +65,8 @@ extension FuzzTarget {
       if let message = try? RendezvousMessage(parsing: bytes.span) {
         expect(message.bytes == bytes, "a message has one encoding")
       }
-      if let message = try? DataMessage(parsing: bytes.span) {
-        expect(message.encoded == bytes, "a message to a channel has one encoding")
+      if let part = try? DataPart(parsing: bytes.span) {
+        expect(part.encoded == bytes, "a message to a channel has one encoding")
       }
     })
 }

@@ -27,7 +27,7 @@ struct RelayedPartsTests {
     talk.add(3, now: .zero)
     let calm = talk.nextDeadline
     #expect(calm != nil)
-    let message = DataMessage(epoch: 5, number: 2, bytes: [1])
+    let message = DataPart(epoch: 5, number: 2, bytes: [1])
     #expect(talk.messages.handle(message, of: 3, now: .zero) == [], "the first one may come yet")
     #expect(talk.nextDeadline == .zero + .seconds(2))
     talk.remove(3)

@@ -295,10 +295,12 @@ final class RelayedWorld {
 
   /// As `ChannelRelay.send`.
   @discardableResult
-  func send(_ uid: UInt32, _ bytes: [UInt8]) -> ChannelRelayMachine.Sending? {
+  func send(
+    _ uid: UInt32, _ bytes: [UInt8], isOrdered: Bool = true
+  ) -> ChannelRelayMachine.Sending? {
     guard let member = member(uid) else { return nil }
     defer { drain(member) }
-    return member.machine.send(bytes, now: now)
+    return member.machine.send(bytes, isOrdered: isOrdered, now: now)
   }
 
   // MARK: - Time

@@ -1,0 +1,108 @@
+import Primitives
+import Wire
+
+/// Own messages to a channel on their way to its relay, cut into parts that leave at a pace.
+struct OutgoingParts {
+  private struct Message {
+    let number: UInt32
+    let isOrdered: Bool
+    let bytes: [UInt8]
+    /// The part that leaves next.
+    var place = 0
+
+    var last: Int { (bytes.count - 1) / DataPart.byteCounts.upperBound }
+  }
+
+  /// What the pace goes by.
+  struct Room {
+    /// Who gets each part.
+    var listeners: Int
+    /// What the own line carries, in bit/s; `nil` while that is not known.
+    var bitsPerSecond: Double? = nil
+  }
+
+  private let epoch: UInt64
+  private var lastNumbers: (ordered: UInt32, others: UInt32) = (0, 0)
+  private var waiting: [Message] = []
+  private var waitingByteCount = 0
+  /// Parts and bytes that may leave at once, as of `counted`.
+  private var parts = OutgoingParts.mostParts
+  private var bytes = OutgoingParts.leastBytes
+  private var rates = (parts: OutgoingParts.mostParts, bytes: OutgoingParts.mostBytes)
+  private var counted = Instant.zero
+
+  /// - Parameter epoch: When the seat began, in ms since 1970 UTC.
+  init(epoch: UInt64) { self.epoch = epoch }
+
+  /// - Returns: whether there was room for it.
+  mutating func append(_ bytes: [UInt8], isOrdered: Bool) -> Bool {
+    guard waiting.count < Self.mostWaiting,
+      waitingByteCount + bytes.count <= Self.mostWaitingBytes
+    else { return false }
+    let number: UInt32
+    if isOrdered {
+      lastNumbers.ordered &+= 1
+      number = lastNumbers.ordered
+    } else {
+      lastNumbers.others &+= 1
+      number = lastNumbers.others
+    }
+    waiting.append(Message(number: number, isOrdered: isOrdered, bytes: bytes))
+    waitingByteCount += bytes.count
+    return true
+  }
+
+  /// The next part, once it may leave.
+  mutating func poll(_ room: Room, now: Instant) -> DataPart? {
+    count(room, now: now)
+    guard let message = waiting.first, parts >= 1, bytes > 0 else { return nil }
+    let start = message.place * DataPart.byteCounts.upperBound
+    let end = min(start + DataPart.byteCounts.upperBound, message.bytes.count)
+    let part = DataPart(
+      epoch: epoch, number: message.number, isOrdered: message.isOrdered,
+      place: UInt8(clamping: message.place), last: UInt8(clamping: message.last),
+      bytes: Array(message.bytes[start..<end]))
+    parts -= 1
+    bytes -= Double(part.bytes.count + Self.overhead)
+    if message.place == message.last {
+      waitingByteCount -= message.bytes.count
+      waiting.removeFirst()
+    } else {
+      waiting[0].place += 1
+    }
+    return part
+  }
+
+  /// When `poll` next has something.
+  var nextDeadline: Instant? {
+    guard !waiting.isEmpty else { return nil }
+    let seconds = max(0, (1 - parts) / rates.parts, -bytes / rates.bytes)
+    return counted + .milliseconds(Int64(seconds * 1000) + 1)
+  }
+
+  private mutating func count(_ room: Room, now: Instant) {
+    let listeners = Double(max(1, room.listeners))
+    rates.parts = min(Self.mostParts, Self.copiesPerSecond / listeners)
+    let own = (room.bitsPerSecond ?? .infinity) / 8 * Self.share
+    rates.bytes = min(max(Self.leastBytes, own), Self.mostBytes)
+    let seconds = Double((now - counted).milliseconds) / 1000
+    guard seconds > 0 else { return }
+    counted = now
+    parts = min(max(1, rates.parts), parts + seconds * rates.parts)
+    bytes = min(max(Self.leastBytes, rates.bytes / 2), bytes + seconds * rates.bytes)
+  }
+
+  /// A second, and at once: as data streams of other services have it.
+  private static let mostParts = 30.0
+  /// Below what a relay passes on of one host (docs/protocol/relay.md §6), so that it drops none.
+  private static let copiesPerSecond = 3600.0
+  /// Of what the own line carries: sound and pictures go on beside messages.
+  private static let share = 0.25
+  /// Bytes a second, whatever the line carries: of so many parts, and one.
+  private static let mostBytes = mostParts * 1200
+  private static let leastBytes = 1200.0
+  /// Bytes that a part has beside its own: IP, UDP, session, message, SFrame and its number.
+  private static let overhead = 100
+  private static let mostWaiting = 64
+  private static let mostWaitingBytes = 128 * 1024
+}
