@@ -392,11 +392,7 @@ struct RegistrationAttempt: ~Copyable {
   private static let hintPatience = Duration.seconds(3)
 
   /// INIT again 0.3, 0.9 and 2.1 s after the first.
-  private static let initGaps: [Duration] = [
-    .milliseconds(300), .milliseconds(600), .milliseconds(1200),
-  ]
+  private static let initGaps: [Duration] = [300, 600, 1200].map { .milliseconds($0) }
   /// CARD_REQUEST again after 0.3, 0.9, 2.1 and 4.5 s.
-  private static let cardGaps: [Duration] = [
-    .milliseconds(300), .milliseconds(600), .milliseconds(1200), .milliseconds(2400),
-  ]
+  private static let cardGaps: [Duration] = initGaps + [.milliseconds(2400)]
 }

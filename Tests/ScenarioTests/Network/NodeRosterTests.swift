@@ -81,6 +81,22 @@ import Wire
       patience == [600, 1_200, 2_400, 4_800, 9_600, 10_000, 10_000].map { .milliseconds($0) })
   }
 
+  /// All die, and one is back after a minute: no dead one takes ten seconds before it.
+  @Test func `where nodes have answered before each is given twice that time`() throws {
+    var roster = NodeRoster(Self.configuration(try Self.list()))
+    Self.begin(&roster)
+    roster.beginInquiry(nonce: 1, now: Self.start)
+    Self.begin(&roster)
+    var patience = [roster.patience]
+    for _ in 0..<(12 * 4) {
+      _ = roster.handleFailure()
+      roster.goOn(for: Self.client, unixSeconds: Self.day, now: Self.start)
+      if patience.last != roster.patience { patience.append(roster.patience) }
+    }
+    // A line may have become slower: one round of twelve has all the time.
+    #expect(patience == [600, 1_200, 10_000, 1_200].map { .milliseconds($0) })
+  }
+
   @Test func `a node that is avoided comes after the others, for its time`() throws {
     let list = try Self.list()
     let order = list.order(for: Self.client).map { Optional($0.id) }
