@@ -147,12 +147,14 @@ import Testing
     var member = RoomAccord(asks: false)
     #expect(
       member.handleWish(
-        carol, nil, of: Self.member, isAdmitted: true, isThere: false, now: Self.now)
+        carol, nil, of: Self.member, by: try Self.peer(90), isAdmitted: true, isThere: false,
+        now: Self.now)
         == .refuse(carol, for: Self.member))
     person.handleMade(mine)
     #expect(
       person.handleWish(
-        carol, "carol", of: Self.member, isAdmitted: false, isThere: false, now: Self.now) == .ask)
+        carol, "carol", of: Self.member, by: try Self.peer(90), isAdmitted: false, isThere: false,
+        now: Self.now) == .ask)
     #expect(person.question?.asker == Self.member)
     #expect(person.answer(true, now: Self.read) == .admit(carol, for: Self.member))
     #expect(person.withdraw(carol, by: CallID(bytes: Array(0..<16))) == false)
@@ -163,35 +165,65 @@ import Testing
     for isAdmitted in [true, false] {
       #expect(
         script.handleWish(
-          carol, nil, of: Self.member, isAdmitted: isAdmitted, isThere: false, now: Self.now)
+          carol, nil, of: Self.member, by: try Self.peer(90), isAdmitted: isAdmitted,
+          isThere: false, now: Self.now)
           == (isAdmitted ? .admit(carol, for: Self.member) : .refuse(carol, for: Self.member)))
     }
   }
 
-  /// Goal: a member cannot make us sign without end, nor take the places of the others.
-  @Test func `tokens at members' wishes have an end, whoever is let go again`() throws {
+  /// Goal: a member cannot make us sign without end, nor take the places of the others, whoever is
+  /// let go again, by whatever calls, and in whoever's name that it brings in.
+  @Test func `tokens at members' wishes have an end, and none takes another's`() throws {
     var script = RoomAccord(asks: false)
     script.handleMade(try Self.pair().lesser.channel)
-    func tokens(of call: CallID, from first: UInt8, sameID: Bool) throws -> Int {
-      var count = 0
-      for number in 0..<100 as Range<UInt8> {
-        let id = try Self.peer(sameID ? first : first &+ number)
+    var calls: UInt8 = 0
+    func tokens(of member: PeerID, ids: [PeerID]) -> [PeerID] {
+      calls += 1
+      let call = CallID(bytes: Array(repeating: calls, count: 16))
+      var signed: [PeerID] = []
+      for id in ids {
         let step = script.handleWish(
-          id, nil, of: call, isAdmitted: true, isThere: false, now: Self.now)
-        if step == .admit(id, for: call) { count += 1 }
+          id, nil, of: call, by: member, isAdmitted: true, isThere: false, now: Self.now)
+        if step == .admit(id, for: call) { signed.append(id) }
         _ = script.withdraw(id, by: call)
       }
-      return count
+      script.handleEnd(of: call)
+      return signed
     }
-    #expect(try tokens(of: Self.member, from: 3, sameID: true) == RoomAccord.mostAdmitted)
-    let other = CallID(bytes: Array(repeating: 8, count: 16))
-    #expect(try tokens(of: other, from: 3, sameID: false) == RoomAccord.mostAdmitted)
-    var total = 2 * RoomAccord.mostAdmitted
-    for number in 20..<40 as Range<UInt8> {
-      let call = CallID(bytes: Array(repeating: number, count: 16))
-      total += try tokens(of: call, from: 100, sameID: false)
+    let others = try (100..<200 as Range<UInt8>).map { try Self.peer($0) }
+    var total = 0
+    for member in try (1...7 as ClosedRange<UInt8>).map({ try Self.peer($0) }) {
+      let sameOne = tokens(of: member, ids: Array(repeating: others[0], count: 3))
+      let brought = tokens(of: member, ids: others)
+      #expect(sameOne.count + brought.count == RoomAccord.mostAdmitted)
+      // Whom it has brought in has no more.
+      let fresh = try Self.peer(200 + calls)
+      #expect(tokens(of: member, ids: [fresh]).isEmpty)
+      total += sameOne.count + brought.count
     }
     #expect(total == RoomAccord.mostAdmittedInAll)
+  }
+
+  /// Each one that is let in asks for the next, as whoever has many identities does.
+  @Test func `who was brought in wishes on its inviter's account`() throws {
+    var script = RoomAccord(asks: false)
+    script.handleMade(try Self.pair().lesser.channel)
+    var member = try Self.peer(1)
+    var count = 0
+    func wish(_ id: PeerID, by member: PeerID, _ number: UInt8) -> Bool {
+      let call = CallID(bytes: Array(repeating: number, count: 16))
+      let step = script.handleWish(
+        id, nil, of: call, by: member, isAdmitted: true, isThere: false, now: Self.now)
+      return step == .admit(id, for: call)
+    }
+    for number in 2..<100 as Range<UInt8> {
+      let next = try Self.peer(number)
+      guard wish(next, by: member, number) else { continue }
+      count += 1
+      member = next
+    }
+    #expect(count == RoomAccord.mostAdmitted)
+    #expect(wish(try Self.peer(150), by: try Self.peer(151), 1))
   }
 
   /// Goal: a member has no say about another one.
@@ -200,8 +232,11 @@ import Testing
     script.handleMade(try Self.pair().lesser.channel)
     let (carol, dan) = (try Self.peer(3), try Self.peer(4))
     let other = CallID(bytes: Array(repeating: 8, count: 16))
+    let members = [Self.member: try Self.peer(90), other: try Self.peer(91)]
     func wish(_ id: PeerID, of call: CallID, isThere: Bool = false) -> RoomAccord.Step {
-      script.handleWish(id, nil, of: call, isAdmitted: true, isThere: isThere, now: Self.now)
+      script.handleWish(
+        id, nil, of: call, by: members[call] ?? id, isAdmitted: true, isThere: isThere,
+        now: Self.now)
     }
     #expect(wish(dan, of: other, isThere: true) == .refuse(dan, for: other))
     #expect(wish(carol, of: Self.member) == .admit(carol, for: Self.member))
@@ -240,7 +275,8 @@ import Testing
     let carol = try Self.peer(3)
     for step in 0..<2 {
       let asked = accord.handleWish(
-        carol, nil, of: Self.member, isAdmitted: false, isThere: false, now: Self.now)
+        carol, nil, of: Self.member, by: try Self.peer(90), isAdmitted: false, isThere: false,
+        now: Self.now)
       #expect(asked == .ask)
       if step == 0 {
         #expect(accord.withdraw(carol, by: Self.member) == false)
@@ -251,23 +287,45 @@ import Testing
     }
   }
 
-  /// Goal: nobody is pressed by a member that hangs up and calls again.
+  /// Goal: nobody is pressed by a member that hangs up and calls again, and others may ask on.
   @Test func `questions of members have an end, by whatever calls`() throws {
     var accord = RoomAccord(asks: true)
     accord.handleMade(try Self.pair().lesser.channel)
     let carol = try Self.peer(3)
-    var count = 0
-    for number in 0..<100 as Range<UInt8> {
-      let call = CallID(bytes: Array(repeating: number, count: 16))
-      let step = accord.handleWish(
-        carol, nil, of: call, isAdmitted: false, isThere: false, now: Self.now)
-      if step == .ask { count += 1 }
-      accord.handleEnd(of: call)
+    func questions(of member: PeerID) -> Int {
+      var count = 0
+      for number in 0..<100 as Range<UInt8> {
+        let call = CallID(bytes: Array(repeating: number, count: 16))
+        let step = accord.handleWish(
+          carol, nil, of: call, by: member, isAdmitted: false, isThere: false, now: Self.now)
+        if step == .ask { count += 1 }
+        accord.handleEnd(of: call)
+      }
+      return count
     }
-    #expect(count == RoomAccord.mostQuestionsInAll)
+    for number in 11...17 as ClosedRange<UInt8> {
+      #expect(questions(of: try Self.peer(number)) == RoomAccord.mostQuestions)
+    }
+    #expect(questions(of: try Self.peer(18)) == 0, "more than eight are never there")
     // The first call's own question has a count of its own.
     accord.end()
     #expect(accord.handleInvitation(try Self.pair().lesser, now: Self.now) == .ask)
+  }
+
+  @Test func `a guest that is let go before the answer is not named any more`() throws {
+    var accord = RoomAccord(asks: true)
+    let (carol, dan) = (try Self.peer(3), try Self.peer(4))
+    accord.handleGuest(carol, "carol")
+    #expect(accord.handleInvitation(try Self.pair().lesser, now: Self.now) == .ask)
+    #expect(accord.question?.guest?.id == carol)
+    accord.handleGuestGone(dan)
+    #expect(accord.question?.guest?.id == carol)
+    accord.handleGuestGone(carol)
+    #expect(accord.question != nil && accord.question?.guest == nil)
+    // Nor in the next question.
+    #expect(accord.answer(false, now: Self.read) == .decline(.declined))
+    #expect(accord.handleInvitation(try Self.pair().lesser, now: Self.read) == .ask)
+    #expect(accord.question?.guest == nil)
   }
 
   /// Goal: a peer that repeats itself does not make us send.

@@ -41,14 +41,17 @@ extension CallRoom {
     case .declined, .unanswered:
       if call == first, key != nil, accord.mayDecline { await dissolve(word) }
     case .wish(let id, let name):
-      guard let stage = people.stage(of: call), stage != .invited else { return }
+      guard let stage = people.stage(of: call), stage != .invited,
+        let member = await peer(of: call)
+      else { return }
       let pin = session.pin(of: id)
       let isAdmitted =
         manners.filter?.admits(id, name: pin?.name, trust: pin?.trust ?? .new) ?? true
       let isThere = id == session.endpoint.id || people.hasCall(with: id)
       await carryOut(
         accord.handleWish(
-          id, name, of: call, isAdmitted: isAdmitted, isThere: isThere, now: SystemClock.now))
+          id, name, of: call, by: member, isAdmitted: isAdmitted, isThere: isThere,
+          now: SystemClock.now))
     case .entry(let id, let token):
       if call == first, key == nil { await handOn(token, to: id) }
     case .refused(let id):
@@ -61,6 +64,7 @@ extension CallRoom {
         session.console.sayOfOthers(RoomWords.asked(firstName))
       }
     case .withdrawn(let id):
+      if call == first { accord.handleGuestGone(id) }
       if accord.withdraw(id, by: call) { people.dismiss(id) }
     }
   }
@@ -129,9 +133,11 @@ extension CallRoom {
     }
   }
 
-  /// A guest of ours has gone before it came in: whoever made the channel lets it in no more.
+  /// A guest of ours has gone before it came in: whoever made the channel lets it in no more, and
+  /// who is asked about our channel hears no more of it.
   func withdraw(_ id: PeerID?) async {
-    guard let id, channel != nil, key == nil, hasFirst, people.isDismissed(id) else { return }
+    guard let id, channel != nil, hasFirst, people.isDismissed(id), key == nil || accord.mayDecline
+    else { return }
     await session.say(.withdrawn(id), on: first)
   }
 }

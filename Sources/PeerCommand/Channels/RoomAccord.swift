@@ -30,7 +30,7 @@ package struct RoomAccord {
   private struct Question {
     enum Matter {
       case channel(ChannelInvitation)
-      case member(PeerID, CallID)
+      case member(PeerID, of: CallID, by: PeerID)
     }
 
     var matter: Matter
@@ -52,9 +52,9 @@ package struct RoomAccord {
   private var hasAgreed: Bool
   private var standing = Standing.none
   private var open: Question?
-  /// Questions, by the call of whoever asked; the first call's about its own channel under `nil`.
-  /// Never fewer: a member may hang up and call again.
-  private var asked: [CallID?: Int] = [:]
+  /// Questions, by the member who answers for them; the first call's about its own channel under
+  /// `nil`. Never fewer: a member may hang up and call again.
+  private var asked: [PeerID?: Int] = [:]
   private var movedCount = 0
   /// Of the other end's person.
   private var toldOfQuestions = 0
@@ -65,8 +65,12 @@ package struct RoomAccord {
   private var newestToken = ""
   private var renewed: Instant?
   private var admitted: [PeerID: Admission] = [:]
-  /// Tokens that were signed at members' wishes, by call: never fewer, whoever is let go again.
-  private var admissions: [CallID: Int] = [:]
+  /// Tokens that were signed at members' wishes, by the member who answers for them: never fewer,
+  /// whoever is let go again.
+  private var admissions: [PeerID: Int] = [:]
+  /// Of those who came in by a wish, the member whose it was at first: it answers for their wishes,
+  /// so that one who brings in another has no more than its own.
+  private var sponsors: [PeerID: PeerID] = [:]
   /// The other end of the first call was in our channel: it can decline it no more.
   private var hasFollowed = false
 
@@ -81,6 +85,12 @@ package struct RoomAccord {
   // MARK: - The other end of the first call
 
   package mutating func handleGuest(_ id: PeerID, _ name: String?) { guest = (id, name) }
+
+  /// It has let its guest go, or the guest has gone: no question names it any more.
+  package mutating func handleGuestGone(_ id: PeerID) {
+    if guest?.id == id { guest = nil }
+    if let open, case .channel = open.matter, open.guest?.id == id { self.open?.guest = nil }
+  }
 
   /// It makes a channel of the call, or has a newer token.
   package mutating func handleInvitation(_ invitation: ChannelInvitation, now: Instant) -> Step {
@@ -145,19 +155,21 @@ package struct RoomAccord {
   /// A member asks for a token for somebody.
   ///
   /// - Parameters:
+  ///   - member: Whose call it is.
   ///   - isAdmitted: By `--from`, where no person is asked.
   ///   - isThere: It is a member already, or we ourselves: its tokens are nobody else's business.
   package mutating func handleWish(
-    _ id: PeerID, _ name: String?, of call: CallID, isAdmitted: Bool, isThere: Bool, now: Instant
+    _ id: PeerID, _ name: String?, of call: CallID, by member: PeerID, isAdmitted: Bool,
+    isThere: Bool, now: Instant
   ) -> Step {
     guard case .made = standing, !isThere, admitted[id].map({ $0.call == call }) ?? true,
-      mayAdmit(by: call)
+      mayAdmit(by: member)
     else {
       return .refuse(id, for: call)
     }
-    guard asks else { return isAdmitted ? admit(id, call) : .refuse(id, for: call) }
-    guard open == nil, mayAsk(by: call) else { return .refuse(id, for: call) }
-    ask(.member(id, call), (id, name), now: now)
+    guard asks else { return isAdmitted ? admit(id, call, member) : .refuse(id, for: call) }
+    guard open == nil, mayAsk(by: member) else { return .refuse(id, for: call) }
+    ask(.member(id, of: call, by: member), (id, name), now: now)
     return .ask
   }
 
@@ -169,7 +181,7 @@ package struct RoomAccord {
 
   /// Whether somebody was to come in by the wish of that member, who has let it go before it came.
   package mutating func withdraw(_ id: PeerID, by call: CallID) -> Bool {
-    if let open, case .member(id, call) = open.matter { self.open = nil }
+    if let open, case .member(id, call, _) = open.matter { self.open = nil }
     guard let admission = admitted[id], admission.call == call, !admission.hasArrived else {
       return false
     }
@@ -179,7 +191,7 @@ package struct RoomAccord {
 
   /// A call is over: nobody is asked any more what it asked for.
   package mutating func handleEnd(of call: CallID) {
-    if let open, case .member(_, call) = open.matter { self.open = nil }
+    if let open, case .member(_, call, _) = open.matter { self.open = nil }
     for (id, admission) in admitted where admission.call == call { admitted[id] = nil }
   }
 
@@ -188,7 +200,11 @@ package struct RoomAccord {
   /// Whom the open question is about and who asks; `nil` when there is none.
   package var question: (asker: CallID?, guest: (id: PeerID, name: String?)?)? {
     open.map { open in
-      if case .member(_, let call) = open.matter { (call, open.guest) } else { (nil, open.guest) }
+      if case .member(_, let call, _) = open.matter {
+        (call, open.guest)
+      } else {
+        (nil, open.guest)
+      }
     }
   }
 
@@ -198,7 +214,8 @@ package struct RoomAccord {
     guard let question = open, now >= question.shown + Self.readingTime else { return .nothing }
     open = nil
     switch question.matter {
-    case .member(let id, let call): return isYes ? admit(id, call) : .refuse(id, for: call)
+    case .member(let id, let call, let member):
+      return isYes ? admit(id, call, member) : .refuse(id, for: call)
     case .channel(let invitation):
       guard isYes else { return .decline(.declined) }
       hasAgreed = true
@@ -213,7 +230,7 @@ package struct RoomAccord {
     guard let question = open, question.due <= now else { return .nothing }
     open = nil
     switch question.matter {
-    case .member(let id, let call): return .refuse(id, for: call)
+    case .member(let id, let call, _): return .refuse(id, for: call)
     case .channel: return .decline(.unanswered)
     }
   }
@@ -249,24 +266,31 @@ package struct RoomAccord {
   private mutating func ask(
     _ matter: Question.Matter, _ guest: (id: PeerID, name: String?)?, now: Instant
   ) {
-    let call: CallID? = if case .member(_, let call) = matter { call } else { nil }
-    asked[call, default: 0] += 1
+    let member: PeerID? =
+      if case .member(_, _, let member) = matter { answerer(for: member) } else { nil }
+    asked[member, default: 0] += 1
     open = Question(matter: matter, guest: guest, shown: now, due: now + Self.patience)
   }
 
-  private func mayAsk(by call: CallID) -> Bool {
+  /// Who answers for a member's wishes.
+  private func answerer(for member: PeerID) -> PeerID { sponsors[member] ?? member }
+
+  private func mayAsk(by member: PeerID) -> Bool {
     let all = asked.reduce(0) { $0 + ($1.key == nil ? 0 : $1.value) }
-    return asked[call, default: 0] < Self.mostQuestions && all < Self.mostQuestionsInAll
+    return asked[answerer(for: member), default: 0] < Self.mostQuestions
+      && all < Self.mostQuestionsInAll
   }
 
-  private func mayAdmit(by call: CallID) -> Bool {
-    admissions[call, default: 0] < Self.mostAdmitted
+  private func mayAdmit(by member: PeerID) -> Bool {
+    admissions[answerer(for: member), default: 0] < Self.mostAdmitted
       && admissions.values.reduce(0, +) < Self.mostAdmittedInAll
   }
 
-  private mutating func admit(_ id: PeerID, _ call: CallID) -> Step {
+  private mutating func admit(_ id: PeerID, _ call: CallID, _ member: PeerID) -> Step {
+    let answerer = answerer(for: member)
     admitted[id] = Admission(call: call)
-    admissions[call, default: 0] += 1
+    admissions[answerer, default: 0] += 1
+    if id != answerer, sponsors[id] == nil { sponsors[id] = answerer }
     return .admit(id, for: call)
   }
 
@@ -297,15 +321,15 @@ package struct RoomAccord {
   package static let readingTime = Duration.seconds(1)
   /// For a person to look up and decide.
   package static let patience = Duration.seconds(30)
-  /// Questions by one call: whoever is asked more often is pressed.
+  /// Questions by one member: whoever is asked more often is pressed.
   package static let mostQuestions = 8
-  /// The same of all members, by whatever calls.
-  package static let mostQuestionsInAll = 32
+  /// The same of all others of eight, so that none takes another's.
+  package static let mostQuestionsInAll = 7 * mostQuestions
   /// Channels of one call that are left for another one: two calls of glare need one each.
   package static let mostMoves = 4
   /// Tokens at the wishes of one member, and of all: a channel that was a call has 8 members.
   package static let mostAdmitted = 8
-  package static let mostAdmittedInAll = 32
+  package static let mostAdmittedInAll = 7 * mostAdmitted
   /// Tokens hold for minutes or days. The first renewal is taken at once.
   package static let renewalInterval = Duration.seconds(10)
 }
