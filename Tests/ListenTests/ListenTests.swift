@@ -52,6 +52,22 @@ import Testing
     #expect(abs(Double(lost) / Double(runs) - 3) < 0.2)
   }
 
+  @Test func `trouble begins and ends when it says`() throws {
+    var line = ListenLine(
+      try LineWords("delay=30,loss=50,from=10,until=20"), random: RandomSource(seed: 5))
+    var lost: [Int] = []
+    for number in 0..<1500 {
+      let now = Instant(nanoseconds: UInt64(number) * 20_000_000)
+      guard let arrival = line.carry(byteCount: 100, at: now) else {
+        lost.append(number)
+        continue
+      }
+      #expect(arrival == now + .milliseconds(30))
+    }
+    #expect((200...300).contains(lost.count))
+    #expect(lost.allSatisfy { (500..<1000).contains($0) })
+  }
+
   @Test func `jitter has its 95th percentile and keeps the order`() throws {
     var line = ListenLine(try LineWords("delay=20,jitter95=50"), random: RandomSource(seed: 5))
     var delays: [UInt64] = []

@@ -18,11 +18,13 @@ import Simulation
 /// | stall=N/M | ms | nothing comes for N ms, at random moments, M ms apart on average |
 /// | spike=N@M | ms | nothing moves for N ms, once, M ms after the start |
 /// | rate=N, queue=N | kbit/s, ms | a transmitter, and the longest wait before it (200) |
+/// | from=N | s | all but `delay` begins then |
 /// | until=N | s | all but `delay` ends then |
 struct LineWords: Sendable {
   var conditions = LinkConditions(delay: .milliseconds(20))
   /// Times when nothing moves: the first, how long each, how far apart; a period of `nil` is once.
   var freezes: [Freeze] = []
+  var start = Instant.zero
   var end: Instant?
 
   struct Freeze: Sendable {
@@ -33,6 +35,9 @@ struct LineWords: Sendable {
 
   /// Nothing but propagation.
   static let clean = LineWords()
+
+  /// What is left of the line without its trouble.
+  fileprivate var calm: LinkConditions { LinkConditions(delay: conditions.delay) }
 
   private init() {}
 
@@ -101,6 +106,7 @@ struct LineWords: Sendable {
     case "stall": conditions.stalls = try Self.stalls(value)
     case "freeze": freezes.append(try Self.freeze(value))
     case "spike": freezes.append(try Self.spike(value))
+    case "from": start = Instant(nanoseconds: UInt64(try Self.number(name, value) * 1e9))
     case "until": end = Instant(nanoseconds: UInt64(try Self.number(name, value) * 1e9))
     default: throw UsageError("a line has no '\(name)'.", advice: "See the table in \(#fileID).")
     }
@@ -145,11 +151,12 @@ struct LineWords: Sendable {
 struct ListenLine: Sendable {
   private let words: LineWords
   private var link: SimulatedLink
-  private var hasEnded = false
+  private var isTroubled: Bool
 
   init(_ words: LineWords, random: RandomSource) {
     self.words = words
-    link = SimulatedLink(words.conditions, random: random)
+    isTroubled = words.start == .zero
+    link = SimulatedLink(isTroubled ? words.conditions : words.calm, random: random)
   }
 
   /// When a datagram comes out; `nil` if it does not.
@@ -158,11 +165,12 @@ struct ListenLine: Sendable {
   ///   - byteCount: UDP payload.
   ///   - now: not before the one of the last call.
   mutating func carry(byteCount: Int, at now: Instant) -> Instant? {
-    if let end = words.end, now >= end, !hasEnded {
-      hasEnded = true
-      link.conditions = LinkConditions(delay: words.conditions.delay)
+    let hasTrouble = now >= words.start && now < words.end ?? Instant(nanoseconds: .max)
+    if hasTrouble != isTroubled {
+      isTroubled = hasTrouble
+      link.conditions = hasTrouble ? words.conditions : words.calm
     }
-    let passage = link.carry(byteCount: byteCount, at: hasEnded ? now : thawed(now))
+    let passage = link.carry(byteCount: byteCount, at: hasTrouble ? thawed(now) : now)
     return passage.fate == .arrives ? passage.arrival : nil
   }
 
