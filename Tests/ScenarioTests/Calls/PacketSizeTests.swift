@@ -24,8 +24,7 @@ extension VideoCallTests {
 
   /// Whether Alice has packets that would be longer.
   private static func wantsLonger(_ talk: Talk) -> Bool {
-    let now = talk.pair.world.now
-    return talk.pair.alice.host.command(now: now) { machine, _ in
+    talk.pair.alice.host.command(now: talk.pair.world.now) { machine, now in
       machine.links.first?.association?.packetSize.isWanted(now: now) ?? false
     } ?? false
   }
