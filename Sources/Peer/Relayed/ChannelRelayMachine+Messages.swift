@@ -1,3 +1,4 @@
+import Congestion
 import GroupKeys
 package import Primitives
 import Wire
