@@ -129,7 +129,7 @@ final class Server {
       let own = driver.localAddress
       let host = own.isUnspecified ? "HOST:\(own.port)" : address
       LineOutput.standardOutput.write(
-        "listening on \(address); programs find it by --rendezvous \(host)#\(root ?? id)")
+        "listening on \(address); programs find it by --rendezvous \(host)#\(nodes?.root ?? id)")
     }
   }
 
