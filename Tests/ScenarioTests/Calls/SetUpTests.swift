@@ -20,7 +20,7 @@ import Trials
   }
 
   /// One way loses a tenth, 30 %, or 20 % in bursts of five.
-  static let lines: [Line] = [40, 100, 300].flatMap { roundTrip -> [Line] in
+  static let lines: [Line] = ([40, 100, 300] as [Int64]).flatMap { roundTrip -> [Line] in
     let bursts = GilbertElliott(goodToBad: 0.0236, badToGood: 0.2)
     return [
       Line(
