@@ -27,12 +27,12 @@ struct IncomingMessages {
   /// - Returns: What is to be told of now.
   mutating func handle(_ part: DataPart, now: Instant) -> [[UInt8]] {
     guard part.epoch >= epoch else { return [] }
-    guard part.epoch > epoch else { return take(part, now: now) }
+    guard part.epoch > epoch else { return handlePart(part, now: now) }
     // The sender has another seat: what is missing of the one before does not come any more.
     var told: [[UInt8]] = []
     while !held.isEmpty { told += skip() }
     self = IncomingMessages(uid: uid, epoch: part.epoch)
-    return told + take(part, now: now)
+    return told + handlePart(part, now: now)
   }
 
   /// - Returns: What need not wait any longer.
@@ -43,7 +43,7 @@ struct IncomingMessages {
     return told
   }
 
-  private mutating func take(_ part: DataPart, now: Instant) -> [[UInt8]] {
+  private mutating func handlePart(_ part: DataPart, now: Instant) -> [[UInt8]] {
     guard part.isOrdered else {
       unordered.add(part)
       while !unordered.isWithinLimits, let least = unordered.least { unordered.remove(least) }

@@ -12,11 +12,7 @@ extension CallRoom {
 
   /// What the person is asked; `nil` when nothing is.
   var question: String? {
-    accord.question.map { question in
-      RoomWords.sentence(
-        question, of: question.asker.flatMap { people.name(of: $0) } ?? firstName,
-        pinned: question.guest.flatMap { session.pin(of: $0.id)?.name })
-    }
+    RoomWords.question(of: accord, people, first: firstName) { session.pin(of: $0)?.name }
   }
 
   /// - Returns: Whether the key was an answer.
@@ -41,9 +37,7 @@ extension CallRoom {
     case .declined, .unanswered:
       if call == first, key != nil, accord.mayDecline { await dissolve(word) }
     case .wish(let id, let name):
-      guard let stage = people.stage(of: call), stage != .invited,
-        let member = await peer(of: call)
-      else { return }
+      guard people.isThere(call), let member = await peer(of: call) else { return }
       let pin = session.pin(of: id)
       let isAdmitted =
         manners.filter?.admits(id, name: pin?.name, trust: pin?.trust ?? .new) ?? true
@@ -133,8 +127,7 @@ extension CallRoom {
     }
   }
 
-  /// A guest of ours has gone before it came in: whoever made the channel lets it in no more, and
-  /// who is asked about our channel hears no more of it.
+  /// A guest of ours has gone before it came in: the other end is told to forget it.
   func withdraw(_ id: PeerID?) async {
     guard let id, channel != nil, hasFirst, people.isDismissed(id), key == nil || accord.mayDecline
     else { return }

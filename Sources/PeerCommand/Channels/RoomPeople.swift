@@ -204,6 +204,9 @@ package struct RoomPeople {
 
   package func id(of call: CallID) -> PeerID? { people.first { $0.call == call }?.id }
 
+  /// Whether it has a token, or is a member.
+  package func isThere(_ call: CallID) -> Bool { stage(of: call).map { $0 != .invited } ?? false }
+
   package func stage(of call: CallID) -> Stage? { people.first { $0.call == call }?.stage }
 
   /// Who is there, or is being invited, and is called so: by its name, by what was typed, or by ID.

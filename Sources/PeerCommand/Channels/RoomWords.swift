@@ -12,6 +12,19 @@ enum RoomWords {
 
   /// The other end asks somebody into the call, or a member asks whoever made the channel.
   ///
+  /// - Parameters:
+  ///   - first: how the other end is called.
+  ///   - pin: the name by which somebody is pinned.
+  static func question(
+    of accord: RoomAccord, _ people: RoomPeople, first: String, pin: (PeerID) -> String?
+  ) -> String? {
+    accord.question.map { question in
+      sentence(
+        question, of: question.asker.flatMap { people.name(of: $0) } ?? first,
+        pinned: question.guest.flatMap { pin($0.id) })
+    }
+  }
+
   /// - Parameter name: By which the guest is pinned.
   static func sentence(
     _ question: (asker: CallID?, guest: (id: PeerID, name: String?)?), of asker: String,
