@@ -179,9 +179,7 @@ package final class Association {
 
   private func settleOutcomes(now: Instant) {
     while let outcome = history.poll() {
-      let limit = packetSize.limit
       if packetSize.handle(outcome, now: now) { uplink?.handle(outcome) }
-      if packetSize.limit < limit { uplink?.forgetSuddenLosses() }
       guard outcome.packet.hasMessages else { continue }
       switch outcome.fate {
       case .acknowledged, .acknowledgedLate: messages.packetAcknowledged(outcome.packet.number)

@@ -74,7 +74,7 @@ enum JSONReport {
 enum SeriesFile {
   static func write(_ lab: LabCase, seed: UInt64, into folder: String) {
     guard lab.missing == nil, lab.seconds <= 600 else { return }
-    let world = lab.drawn(by: seed).run(seed: seed, keepsSeries: true)
+    let world = lab.run(seed: seed, keepsSeries: true)
     for (index, flow) in world.media {
       var text = "seconds,estimate,acknowledged,delay_ms,state,reason,in_flight,limit\n"
       for point in flow.series {

@@ -54,27 +54,16 @@ extension BandwidthEstimator {
 
   mutating func endBusyPeriod(now: Instant) {
     guard !isInBusyPeriod, let before = busyPeriod.end(cycle: path.cycle, now: now),
-      state != .competing, state != .starting, policer.trialRate == nil
+      state != .competing, state != .starting
     else { return }
-    estimate = max(estimate, min(before.estimate, policer.ceiling))
+    estimate = max(estimate, before.estimate)
     capacity = max(capacity, before.capacity)
   }
 
   // MARK: Control
 
   /// The usual: while there is a queue, the rate that keeps it at the target; without one, more.
-  /// Never more than a policer passes.
   mutating func adjust(elapsed: Double, now: Instant) {
-    if obeyTrial(now: now) { return }
-    follow(elapsed: elapsed, now: now)
-    guard estimate > policer.ceiling else { return }
-    estimate = policer.ceiling
-    reason = .policer
-    state = .holding
-    growth.restart(variability: 0, now: now)
-  }
-
-  private mutating func follow(elapsed: Double, now: Instant) {
     let share = elapsed / path.cycle
     if state == .starting {
       guard limits.tuning.startUp.isOver(path, target: targetDelay) else {
@@ -84,6 +73,12 @@ extension BandwidthEstimator {
       state = .holding
     }
     target.update(now: now)
+    if let most = policedRate(now: now) {
+      estimate = most
+      reason = .policer
+      state = .holding
+      return
+    }
     if ecn.isActive, path.queue.standing < targetDelay * ecn.constants.mostQueue {
       return obeyMarks(share: share, now: now)
     }
@@ -91,42 +86,10 @@ extension BandwidthEstimator {
     hold(elapsed: elapsed, now: now)
   }
 
-  /// Whether the policer detector has the last word.
-  private mutating func obeyTrial(now: Instant) -> Bool {
-    defer { if policer.trialRate != nil { _ = busyPeriod.end(cycle: path.cycle, now: now) } }
-    let rates = PolicerDetector.Rates(
-      estimate: estimate, delivered: path.delivery.recent, usual: path.delivery.usual)
-    let step = policer.handleReport(
-      path.losses, rates: rates, isQueued: isBusy, cycle: path.cycle, now: now)
-    switch step {
-    case .none: return false
-    case .trial(let rate):
-      estimate = min(estimate, rate)
-      state = .holding
-    case .found(let rate, let loss):
-      path.losses.settle(loss)
-      capacity = rate
-      estimate = policer.ceiling
-      state = .holding
-    case .failed(let before):
-      resume(before)
-      return false
-    }
-    reason = .policer
-    growth.restart(variability: 0, now: now)
-    return true
-  }
-
-  private mutating func resume(_ before: Double) {
-    estimate = max(estimate, before)
-    if capacity == 0 { state = .starting }
-  }
-
-  /// The losses of the last moments had another cause than the rate.
-  package mutating func forgetSuddenLosses() {
-    let before = policer.restart()
-    guard let before, state == .holding else { return }
-    resume(before)
+  private mutating func policedRate(now: Instant) -> Double? {
+    let most = policer.handleReport(
+      path.losses, estimate: estimate, delivered: path.delivery.recent, cycle: path.cycle, now: now)
+    return !isBusy || policer.trialRate != nil ? most : nil
   }
 
   private mutating func hold(elapsed: Double, now: Instant) {
@@ -188,12 +151,7 @@ extension BandwidthEstimator {
   }
 
   private var startRoom: Double {
-    // Only what is usually lost is corrected for: the rest may be a policer's.
-    let (inherent, delivery) = (path.losses.inherent, path.delivery)
-    let arrived =
-      delivery.most / delivery.correction(inherent)
-      * delivery.correction(min(inherent, policer.usualLoss))
-    let proven = arrived * limits.tuning.startUp.room + growth.constants.step
+    let proven = path.delivery.most * limits.tuning.startUp.room + growth.constants.step
     return max(proven, limits.start)
   }
 

@@ -72,7 +72,7 @@ package struct BandwidthEstimator: Sendable {
     busyPeriod = BusyPeriod(tuning.busyPeriod)
     minRTTProbe = MinRTTProbe(tuning.minRTTProbe)
     ecn = ECNResponse(tuning.ecn)
-    policer = PolicerDetector(tuning.policer, sudden: tuning.suddenLoss)
+    policer = PolicerDetector(tuning.policer)
     competition = CompetitiveMode(tuning.competition)
     guard let prior = limits.prior else { return }
     estimate = tuning.startUp.estimate(prior: prior, limits)
@@ -158,7 +158,7 @@ package struct BandwidthEstimator: Sendable {
     let pacing = limits.tuning.pacing
     let gain = pacing.value(
       isFilled: isFilled, isStarting: state == .starting, variability: delayVariability)
-    return estimate * (ecn.isActive || reason == .policer ? pacing.marked : gain)
+    return estimate * (ecn.isActive ? pacing.marked : gain)
   }
 
   /// What padding may fill the path up to, in bit/s: a little more than the estimate, as long as it

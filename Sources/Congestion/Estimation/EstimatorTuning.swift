@@ -21,7 +21,6 @@ package struct EstimatorTuning: Sendable, BitwiseCopyable {
   package var pacing = PacingGain()
   package var unpaced = UnpacedTraffic()
   package var competition = CompetitiveMode.Constants()
-  package var suddenLoss = SuddenLoss.Constants()
   package var policer = PolicerDetector.Constants()
   package var ecn = ECNResponse.Constants()
   /// What is delivered may be exceeded by whoever competes, × delivery rate. Tuned.

@@ -93,16 +93,6 @@ package struct LossAccount: Sendable, BitwiseCopyable {
     pattern = (pattern.all * rest, pattern.lost * rest, pattern.runs * rest)
   }
 
-  /// What was lost above `share` was our own doing, which is over.
-  mutating func settle(_ share: Double) {
-    recent = min(recent, share)
-    inherent = min(inherent, share)
-    let run = run
-    pattern.all = min(pattern.all, constants.fewest)
-    pattern.lost = min(pattern.lost, share * pattern.all)
-    pattern.runs = pattern.lost / run
-  }
-
   /// - Parameter isQueued: Whether packets wait: then a loss may be the queue's.
   mutating func finishReport(isQueued: Bool) {
     let all = arrived + lost

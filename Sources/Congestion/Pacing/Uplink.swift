@@ -49,12 +49,6 @@ package struct Uplink: Sendable {
     estimator.handle(outcome)
   }
 
-  /// What was lost lately was lost for its length: no more of it may count as sudden.
-  package mutating func forgetSuddenLosses() {
-    estimator.forgetSuddenLosses()
-    setGate()
-  }
-
   /// All that one FEEDBACK said has been handled.
   package mutating func finishReport(roundTrip: UInt64?, bytesInFlight: Int, now: Instant) {
     estimator.finishReport(roundTrip: roundTrip, bytesInFlight: bytesInFlight, now: now)

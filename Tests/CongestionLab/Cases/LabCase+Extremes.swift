@@ -14,13 +14,6 @@ extension LabCase {
     extreme("1 % loss", LinkSpec(.constant(1e6), delay: 50).with { $0.loss = 0.01 }),
     extreme("5 % loss", LinkSpec(.constant(1e6), delay: 50).with { $0.loss = 0.05 }),
     extreme("20 % loss", LinkSpec(.constant(1e6), delay: 50).with { $0.loss = 0.2 }),
-    extreme("30 % loss", LinkSpec(.constant(1e6), delay: 50).with { $0.loss = 0.3 }),
-    extreme(
-      "10 % loss in runs of 4",
-      LinkSpec(.constant(2e6), delay: 25).with {
-        $0.loss = 0.1
-        $0.lossRun = 4
-      }),
     extreme(
       "jitter of RFC 8868",
       LinkSpec(.constant(1e6), delay: 50).with {

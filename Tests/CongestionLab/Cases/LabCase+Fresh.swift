@@ -7,7 +7,6 @@ extension LabCase {
   package static func fresh(_ seed: UInt64) -> [LabCase] {
     let families: [Family] = [
       constant, steps, lossy, wifi, cellular, turns, beside, together, calls, narrow,
-      policer, fade,
     ]
     return families.enumerated().map { place, family in
       @Sendable func line(_ index: UInt64) -> LabCase {
@@ -158,20 +157,6 @@ extension LabCase {
     return (link, [FlowSpec.media.with { $0.fallsBack = true }])
   }
 
-  private static let policer = Family(
-    name: "policer", title: "policers of 0.5–4 Mbit/s and 0.06–0.5 s, no queue, RTT 20–120 ms",
-    measures: policerMeasures
-  ) { random in
-    (drawnPolicer(&random), [FlowSpec.media.with { $0.fallsBack = true }])
-  }
-
-  private static let fade = Family(
-    name: "fade", title: "30–50 % lost for 1–2 s, up to three times, 0.8–5 Mbit/s, RTT 20–120 ms",
-    measures: drawnFadeMeasures
-  ) { random in
-    (drawnFade(&random), [FlowSpec.media.with { $0.fallsBack = true }])
-  }
-
   private static let together = Family(
     name: "together", title: "three flows, 1–6 Mbit/s, RTT 20–200 ms", seconds: 100,
     measures: [.jain([0, 1, 2], from: 50, to: 100, 0.97), .utilisation(), .wait(40)]
@@ -183,7 +168,7 @@ extension LabCase {
 
 extension RandomSource {
   /// Between two numbers, each factor as likely as another.
-  mutating func log(_ low: Double, _ high: Double) -> Double {
+  fileprivate mutating func log(_ low: Double, _ high: Double) -> Double {
     low * pow(high / low, unit())
   }
 }

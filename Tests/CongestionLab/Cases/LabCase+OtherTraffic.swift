@@ -4,7 +4,8 @@ import Congestion
 /// have it by default.
 extension LabCase {
   package static let otherTraffic: [LabCase] =
-    tcpCells.map(besideTCP) + policers
+    tcpCells.map(besideTCP)
+    + [(0.8, 12.0), (1.5, 20), (3, 40)].map { policed($0.0 * 1e6, bytes: $0.1 * 1_000) }
 
   /// What a cell of TCP is made of: bit/s, ms of queue, and whether TCP is there first.
   private static let tcpCells: [(rate: Double, queue: Double, isFirst: Bool)] = [
@@ -39,6 +40,37 @@ extension LabCase {
         .longestAudioOnly(5), .audioLoss(),
         .drainOfOurs(at: end - 30, until: end, 1), .rise(at: end - 30, until: end),
       ])
+  }
+
+  private static func policed(_ rate: Double, bytes: Double) -> LabCase {
+    let seconds = 60.0
+    return LabCase(
+      "policer\(Int(rate / 1e3))",
+      "policer of \(Int(rate / 1e3)) kbit/s and \(Int(bytes / 1e3)) kB, no queue, RTT 50",
+      LinkSpec(.constant(20e6), delay: 25).with { $0.policer = (rate, bytes) },
+      flows: [FlowSpec.media.with { $0.fallsBack = true }], seconds: seconds,
+      [
+        Measure("dropped in the first 2 s", "%") { _, world in dropped(world, from: 0, to: 2) },
+        Measure("dropped after 2 s", "%", .atMost(2)) { _, world in
+          dropped(world, from: 2, to: seconds)
+        },
+        Measure("useful video of the policed rate", "", .atLeast(0.85)) { _, world in
+          guard let tally = world.media[0]?.tally else { return nil }
+          return Double(tally.receivedBytes[1]) * 8 / seconds / rate
+        },
+        Measure("changes to audio alone", "", .atMost(0)) { _, world in
+          Double(world.media[0]?.tally.changes.count { $0.1.mode == .audioOnly } ?? 0)
+        },
+        .audioLoss(),
+      ])
+  }
+
+  /// Per cent of what was offered between two moments in seconds.
+  private static func dropped(_ world: LabWorld, from: Double, to: Double) -> Double {
+    let range = UInt64(from * 1e9)..<UInt64(to * 1e9)
+    let dropped = world.logs[0].droppedAt.count { range.contains($0) }
+    let passed = world.logs[0].entries.count { range.contains($0.entered) }
+    return 100 * Double(dropped) / Double(max(1, dropped + passed))
   }
 }
 

@@ -10,8 +10,6 @@ package struct LinkSpec: Sendable {
   package var queue: UInt64
   /// Independent loss after the bottleneck.
   package var loss = 0.0
-  /// It comes in runs of this many packets on average; independent otherwise.
-  package var lossRun = 1.0
   /// More of it at times: from, to, share.
   package var lossy: [(from: UInt64, to: UInt64, share: Double)] = []
   package var jitter = Jitter.none
@@ -93,8 +91,7 @@ package struct LinkSpec: Sendable {
   func loss(at time: UInt64) -> LinkConditions.Loss {
     let spell = lossy.first { $0.from <= time && time < $0.to }
     let share = max(loss, spell?.share ?? 0)
-    guard share > 0 else { return .none }
-    return lossRun > 1 ? .bursts(.bursts(losing: share, ofLength: lossRun)) : .random(share)
+    return share > 0 ? .random(share) : .none
   }
 
   private func held(_ schedule: RateSchedule) -> RateSchedule {
