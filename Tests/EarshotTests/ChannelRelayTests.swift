@@ -128,7 +128,7 @@ import Wire
       #expect(bytes == Array("tea is ready".utf8))
       break
     }
-    for bad in [[], Array(repeating: 0, count: 1025)] as [[UInt8]] {
+    for bad in [[], Array(repeating: 0, count: 65_537)] as [[UInt8]] {
       await #expect(throws: EarshotError.self) { try await host.send(bad) }
     }
     await #expect(throws: EarshotError.self) { try await listener.send([1]) }
