@@ -5,8 +5,8 @@ import Simulation
 import Testing
 import Trials
 
-/// Calls on lines that lose much from the first packet on, the way to the rendezvous included: each
-/// comes to be, and both hear each other soon.
+/// Calls of registered people on lines that lose much from the first packet on, the way to the
+/// rendezvous included: each comes to be, and both hear each other soon.
 @Suite struct SetUpTests {
   struct Line: Sendable, CustomTestStringConvertible {
     let testDescription: String
@@ -42,15 +42,15 @@ import Trials
   }
 
   private static func call(seed: UInt64, _ line: Line, _ found: inout Found) {
-    let pair = TwoPeers(seed: seed, roundTrip: .milliseconds(line.roundTrip)) {
-      $0.loss = line.loss
-    }
+    let pair = TwoPeers(seed: seed, roundTrip: .milliseconds(line.roundTrip))
     let network = pair.world.network
-    let site = network.site(of: pair.world.rendezvous.host.host)
-    var access = network.conditions(of: site)
-    access.up.loss = line.loss
-    access.down.loss = line.loss
-    network.setConditions(access, of: site, now: pair.world.now)
+    let rendezvous = network.site(of: pair.world.rendezvous.host.host)
+    for site in [pair.alice.site, pair.bob.site, rendezvous] {
+      var access = network.conditions(of: site)
+      access.up.loss = line.loss
+      access.down.loss = line.loss
+      network.setConditions(access, of: site, now: pair.world.now)
+    }
     pair.bob.habits.answer = .accept(after: .seconds(1))
     let began = pair.world.now
     guard let call = pair.alice.call(.id(pair.bob.id)),
