@@ -52,7 +52,7 @@ extension CallLedger {
     guard open[callID] != nil else { return }
     open[callID]?.hasPath = true
     open[callID]?.timeline.append(.pathReady, now: now)
-    if let action = open[callID]?.ongoing?.handlePathReady(now: now) {
+    if let action = open[callID]?.ongoing?.handlePathReady() {
       apply(action, to: callID, now: now)
     }
   }

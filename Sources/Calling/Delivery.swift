@@ -2,13 +2,12 @@ package import Primitives
 
 /// Repeats a signal until it is receipted (docs/protocol/calling.md §3).
 ///
-/// Sent at 0 s by whoever makes it; again at 0.3, 0.8, 1.6, 3.2 and 6 s; reported as failed at 8 s.
+/// Sent at 0 s by whoever makes it; again at 0.5, 1.5, 3.5 and 7.5 s; reported as failed at 8 s.
 package struct Delivery: Sendable {
   package enum Step: Hashable, Sendable { case sendAgain, fail }
 
   private static let repeatsAfter: [Duration] = [
-    .milliseconds(300), .milliseconds(800), .milliseconds(1600), .milliseconds(3200),
-    .milliseconds(6000),
+    .milliseconds(500), .milliseconds(1500), .milliseconds(3500), .milliseconds(7500),
   ]
   private static let failsAfter = Duration.seconds(8)
 

@@ -22,7 +22,7 @@ package struct OngoingCall: Sendable {
   }
 
   private enum State { case connecting, connected, finished }
-  private enum Timer: CaseIterable { case connect, silence, again }
+  private enum Timer: CaseIterable { case connect, silence }
 
   private let role: CallRole
   private let policy: CallPolicy
@@ -34,8 +34,6 @@ package struct OngoingCall: Sendable {
   /// The caller may send at once: it opens the commitment itself.
   private var isConfirmed: Bool
   private var hasHeardMedia = false
-  /// How often the caller has said CONFIRM again on the path, or the callee ACCEPT.
-  private var againCount = 0
   private var liveness: Liveness
   /// From the last proof until the call ends.
   private var lostAfter: Duration
@@ -52,7 +50,6 @@ package struct OngoingCall: Sendable {
     liveness = Liveness(now: now)
     lostAfter = policy.lostAfter
     deadlines.set(.connect, at: now + policy.connectTimeout)
-    if hasPath { beginSayingAgain(now: now) }
   }
 
   // MARK: Inputs
@@ -79,7 +76,7 @@ package struct OngoingCall: Sendable {
     case (_, _, .mediaState(let media)):
       // Whoever says that it sends no audio will not be waited for.
       if !media.contains(.audio) {
-        handleFirstFrame()
+        hasHeardMedia = true
         liveness.expectNoAudio()
       }
       return .notifyRemoteMedia(media)
@@ -90,8 +87,7 @@ package struct OngoingCall: Sendable {
   }
 
   /// A candidate address has become valid.
-  package mutating func handlePathReady(now: Instant) -> Action? {
-    if !hasPath { beginSayingAgain(now: now) }
+  package mutating func handlePathReady() -> Action? {
     hasPath = true
     guard state == .connecting, acceptance?.isPending == true else { return nil }
     return .send(.accept, .path)
@@ -103,10 +99,7 @@ package struct OngoingCall: Sendable {
   }
 
   /// The first frame of the other side is there.
-  package mutating func handleFirstFrame() {
-    hasHeardMedia = true
-    deadlines.cancel(.again)
-  }
+  package mutating func handleFirstFrame() { hasHeardMedia = true }
 
   /// The peer has shown that it is there. Costs a comparison and two stores.
   ///
@@ -132,29 +125,9 @@ package struct OngoingCall: Sendable {
     switch deadlines.popDue(at: now) {
     case .connect: return endUnconnected()
     case .silence: return handleSilence(now: now)
-    case .again: return sayAgain(now: now)
     case nil: return nil
     }
   }
-
-  /// The first sound waits for ACCEPT, and that of the callee for CONFIRM. One that is lost on the
-  /// path is noticed after a round trip at the earliest: so it goes again and again.
-  private mutating func beginSayingAgain(now: Instant) {
-    deadlines.set(.again, at: now + gaps[0])
-  }
-
-  private mutating func sayAgain(now: Instant) -> Action? {
-    guard state == .connecting, role == .caller || isAcceptPending else { return nil }
-    againCount += 1
-    if againCount < gaps.count { deadlines.set(.again, at: now + gaps[againCount]) }
-    return .send(role == .caller ? .confirm : .accept, .path)
-  }
-
-  /// With 30 % lost each way one call in 4500 loses all seven CONFIRM; ACCEPT is ten times as long,
-  /// and goes by the rendezvous as well.
-  private var gaps: [Duration] { role == .caller ? Self.confirmGaps : Self.acceptGaps }
-  private static let confirmGaps: [Duration] = [20, 20, 40, 80, 160, 320].map { .milliseconds($0) }
-  private static let acceptGaps: [Duration] = [40, 80, 160].map { .milliseconds($0) }
 
   // MARK: Commands
 

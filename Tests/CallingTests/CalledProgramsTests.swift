@@ -59,7 +59,7 @@ import Wire
         times.append((deadline - start).milliseconds)
       }
     }
-    #expect(times == [300, 800, 1600, 3200, 6000])
+    #expect(times == [500, 1500, 3500, 7500])
     #expect(notices.isEmpty)
   }
 

@@ -13,7 +13,7 @@ from earshot_rekey import Rekey
 from earshot_session import PacketKeys, SealedWay, Session, connection_id
 from earshot_wire import WireError, blake
 
-REPEATS, DELIVERY_FAILS = (0, 0.3, 0.8, 1.6, 3.2, 6.0), 8.0
+REPEATS, DELIVERY_FAILS = (0, 0.5, 1.5, 3.5, 7.5), 8.0
 CONTROL = 2  # the stream of call control, ordered
 SILENCE = bytes([0xF8, 0xFF, 0xFE])  # Opus: 20 ms of silence, mono, full band
 KEEP_ALIVE = 1.0
