@@ -113,7 +113,10 @@ final class ChannelLoad {
       report()
       return loop.stop()
     }
-    let isReady = members.allSatisfy { $0.isSeated && ($0.hasHeard || members.count == 1) }
+    // Nobody is heard by the only host.
+    let isReady = members.allSatisfy { member in
+      member.isSeated && (member.hasHeard || member.stated.role == .host && options.hosts == 1)
+    }
     if isReady || ticks > Self.patience {
       began = ticks
       let seats = members.count(where: \.isSeated)
