@@ -54,6 +54,24 @@ struct PlayoutDecisionTests {
     #expect(decision == (restores ? .recover(sampleCount: 960) : .conceal))
   }
 
+  @Test(arguments: [(0, .decode), (480, .conceal), (3360, .conceal), (3840, .decode)]
+    as [(Int, PlayoutDecision)])
+  func `what is made up lasts until there is the delay that copies need`(
+    concealed: Int, decision: PlayoutDecision
+  ) {
+    let found = Self.situation {
+      $0.concealed = concealed
+      $0.gap = 0
+      $0.isShortOfRepair = true
+    }
+    #expect(found == decision)
+    let enough = Self.situation {
+      $0.concealed = concealed
+      $0.gap = 0
+    }
+    #expect(enough == .decode)
+  }
+
   @Test func `builds the delay up before silence ends`() {
     let early = Self.situation {
       $0.isMuted = true

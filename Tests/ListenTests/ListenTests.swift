@@ -1,4 +1,5 @@
 import Audio
+import Foundation
 import Primitives
 import Testing
 
@@ -50,6 +51,37 @@ import Testing
     }
     #expect((4500...5500).contains(lost))
     #expect(abs(Double(lost) / Double(runs) - 3) < 0.2)
+  }
+
+  /// When the plan changed, in seconds, and how many copies each packet carried from then on.
+  private static func copies(_ line: String, seed: UInt64) throws -> [(at: Double, count: Int)] {
+    var options = ListenOptions()
+    options.line = try LineWords(line)
+    options.seed = seed
+    options.adapts = true
+    options.traces = true
+    options.asksAgain = true
+    var run = try ListenRun(options, samples: [Int16](repeating: 0, count: 48_000 * 30))
+    let told = try run.listen().json.components(separatedBy: "\"plans\":[")[1]
+      .components(separatedBy: "]")[0]
+    return told.components(separatedBy: "\",\"").compactMap { change in
+      let parts = change.filter { $0 != "\"" }.components(separatedBy: ": ")
+      let copies = parts[1].components(separatedBy: " ")[1]
+      return Double(parts[0]).map { ($0, copies.split(separator: ",").count) }
+    }
+  }
+
+  /// Ten seconds of trouble in mid-call: two copies a second after it began, none five after its end.
+  @Test(arguments: ["loss=20", "loss=10,burst=2", "delay=75,loss=15", "loss=25,burst=4"])
+  func `protection comes and goes with trouble`(line: String) throws {
+    for seed in 71...74 as ClosedRange<UInt64> {
+      let changes = try Self.copies("\(line),from=10,until=20", seed: seed)
+      let twice = try #require(changes.first { $0.at >= 10 && $0.count >= 2 })
+      #expect(twice.at <= 11, "\(seed): \(changes)")
+      let last = try #require(changes.last)
+      #expect(last.count == 0 && last.at <= 25, "\(seed): \(changes)")
+      #expect(!changes.contains { $0.at > 11 && $0.at < 20 && $0.count == 0 }, "\(seed)")
+    }
   }
 
   @Test func `trouble begins and ends when it says`() throws {

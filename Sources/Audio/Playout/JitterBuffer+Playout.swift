@@ -89,7 +89,11 @@ extension JitterBuffer {
     situation.concealed = concealment.sampleCount
     situation.isMuted = fader.isSilent
     if let first, let last = packets.last {
-      situation.describe(first, last, from: nextTimestamp, excess: excess(of: first))
+      let excess = excess(of: first)
+      situation.describe(first, last, from: nextTimestamp, excess: excess)
+      situation.isShortOfRepair =
+        excess &+ arrivals.estimator.targetDelay &+ AudioFormat.pullNanoseconds
+        < arrivals.estimator.repairDelay && !first.isMarked
     }
     switch PlayoutDecision(situation) {
     case .decode:

@@ -32,6 +32,8 @@ struct PlayoutSituation: Sendable {
   var excess: Int64 = 0
   /// How much media time the buffer holds, in samples.
   var bufferedSpan: Int64 = 0
+  /// Whether less is held than what brings lost frames back takes.
+  var isShortOfRepair = false
   /// Whether what lies before the first packet was never sent.
   var isAfterPause = false
 
@@ -71,6 +73,12 @@ enum PlayoutDecision: Equatable, Sendable {
       return
     }
     let missing = gap - situation.concealed
+    // The delay that copies need is had at once: what is made up already goes on a little. Once by
+    // 60 ms costs no more than three times by 20.
+    if situation.isShortOfRepair, (1..<Self.longestWait).contains(situation.concealed) {
+      self = .conceal
+      return
+    }
     // A pause that the sender took, or a hole that is longer than concealment lasts: what came
     // after it is not made to wait for its end.
     let isPassedOver = situation.isAfterPause || missing > Self.outage
@@ -93,6 +101,8 @@ enum PlayoutDecision: Equatable, Sendable {
 
   /// 400 ms: with so much in the buffer the sender's time line has moved, not the path.
   private static let plenty: Int64 = 19_200
+  /// 80 ms.
+  private static let longestWait = 3840
   /// 120 ms.
   private static let outage = 5760
 }

@@ -62,6 +62,9 @@ package struct LossHistory: Sendable {
     return add(share, now)
   }
 
+  /// What was before counts no more: how often something is lost has changed.
+  package mutating func forget() { count = 0 }
+
   private mutating func add(_ share: Share, _ now: Instant) -> Share {
     var kept = share
     kept.time = now

@@ -4,10 +4,12 @@ package import Wire
 /// Chooses how a sender spends its bits, from what the receiver reports and what the path allows.
 ///
 ///     none ──first loss──▶ light ──15 % of the last seconds──▶ heavy
-///       ▲                   │ ▲                                  │
-///       └─ 10 s without ────┘ └──────── 10 s below 11 % ─────────┘
+///       ▲                   │ ▲                                 │ │
+///       │                   │ └──────── 10 s below 11 % ────────┘ │
+///       └───── none where six were to be expected, 4 s or more ───┘
 ///
-/// Up within one report, down slowly. A call begins at `light` with one low-rate copy: nobody knows
+/// Up within one report: a first loss after a calm gets two copies, and the calm before it no longer
+/// counts (docs/decisions/0142). Down when it is plain that no more come. A call begins at `light` with one low-rate copy: nobody knows
 /// the path yet, and a second and a half of that is cheaper than the first losses. Where losses
 /// are few and alone, each packet carries a parity of two earlier ones (docs/decisions/0017); where
 /// they are more, the packet after carries the frame as it was first sent, and the ones after that
@@ -49,8 +51,16 @@ package struct RedundancyPolicy: Sendable {
   package private(set) var plan: RedundancyPlan
   package private(set) var history = LossHistory()
 
+  /// Losses began less than three seconds ago.
+  private var isFresh = false
   private var limits: Limits
   private var lastLoss: Instant?
+  /// When losses began after none had come for `quiet`.
+  private var onset: Instant?
+  /// From the last loss to none taken for the end of all: nanoseconds.
+  private var quiet = Self.memory
+  /// The least of it, longer where losses came back.
+  private var leastQuiet = Self.shortQuiet
   private var firstReport: Instant?
   private var lastHeavy: Instant?
   private var lastBurst: Instant?
@@ -71,12 +81,13 @@ package struct RedundancyPolicy: Sendable {
     _ report: AudioReportFrame, allowance: Int = PathConditions.unlimited, now: Instant
   ) -> Bool {
     let share = history.appendReport(report, now: now)
-    if share.lost > 0 { lastLoss = now }
     firstReport = firstReport ?? now
     self.allowance = allowance
+    if share.lost > 0 { noteLoss(now) }
     adaptLevel(now)
     adaptBursts(now)
     adaptSparseness(now)
+    isFresh = onset.map { now.nanoseconds(since: $0) < Self.freshness } ?? false
     let before = plan
     plan = choosePlan()
     return plan != before
@@ -100,21 +111,49 @@ package struct RedundancyPolicy: Sendable {
     plan = choosePlan()
   }
 
-  /// What is lost, in the last ten seconds.
-  package func lossFraction(now: Instant) -> Double {
-    history.recent(frames: .max, within: Self.memory, now: now).fraction
-  }
-
   // MARK: - How much is lost
 
+  private mutating func noteLoss(_ now: Instant) {
+    if onset == nil || level == .none { beginTrouble(now) }
+    lastLoss = now
+    quiet = max(leastQuiet, quietTime(now))
+  }
+
+  /// A calm says nothing of the losses that follow it: they are taken for many until they are known.
+  /// Those that are back within half a minute are taken for what they were.
+  private mutating func beginTrouble(_ now: Instant) {
+    let isBack = lastLoss.map { now.nanoseconds(since: $0) < Self.longCalm } ?? false
+    leastQuiet = isBack ? min(leastQuiet * 2, Self.memory) : Self.shortQuiet
+    onset = now
+    level = .light
+    history.forget()
+    if isBack { return }
+    isSparse = false
+    isBursty = false
+  }
+
+  /// So long that six runs of losses would have come, as they came so far: by chance one in 400 is
+  /// waited for so long.
+  private func quietTime(_ now: Instant) -> UInt64 {
+    guard let onset else { return Self.memory }
+    let span = min(max(now.nanoseconds(since: onset), Self.leastSpan), Self.memory)
+    let all = history.recent(frames: .max, within: Self.memory, now: now)
+    return min(span * Self.missedRuns / UInt64(max(1, all.bursts)), Self.memory)
+  }
+
   private mutating func adaptLevel(_ now: Instant) {
+    if let lastLoss, now.nanoseconds(since: lastLoss) > quiet {
+      level = .none
+      return
+    }
     let second = history.recent(frames: 50, within: Self.shortMemory, now: now)
     // Runs of losses scatter more than lone ones: it takes longer to be sure of their share.
     let frames = isBursty ? 450 : 250
     let seconds = history.recent(frames: frames, within: Self.memory, now: now)
     let all = history.recent(frames: .max, within: Self.memory, now: now)
     let isHeavy =
-      (seconds.expected >= frames * 9 / 10 && seconds.fraction >= 0.155)
+      (seconds.expected >= frames * 9 / 10 && seconds.fraction >= Self.heavyShare)
+      || (seconds.expected < frames * 9 / 10 && isSurelyHeavy(seconds))
       || (second.expected >= 50 && second.fraction >= (isBursty ? 0.5 : 0.3))
     if isHeavy { lastHeavy = now }
     if isHeavy {
@@ -122,21 +161,32 @@ package struct RedundancyPolicy: Sendable {
     } else if second.lost > 0 || all.fraction >= 0.004 {
       let mayLeave = lastHeavy.map { now.nanoseconds(since: $0) > Self.memory } ?? true
       if level != .heavy || (mayLeave && all.fraction < 0.11) { level = .light }
-    } else if let lastLoss {
-      if now.nanoseconds(since: lastLoss) > Self.memory { level = .none }
-    } else if let firstReport, now.nanoseconds(since: firstReport) > Self.trial {
+    } else if lastLoss == nil, let firstReport, now.nanoseconds(since: firstReport) > Self.trial {
       level = .none
     }
+  }
+
+  /// Of few frames more are lost, by 0.87 standard deviations, than `heavyShare` makes: 20 % are
+  /// known within a second, and 10 % are seldom taken for them.
+  private func isSurelyHeavy(_ share: LossHistory.Share) -> Bool {
+    guard share.expected >= Self.fewestFrames else { return false }
+    let run = max(1, share.meanBurst * (1 - min(share.fraction, 0.9)))
+    let excess = Double(share.lost) - Self.heavyShare * Double(share.expected)
+    return excess > 0 && excess * excess * 4 / 3
+      >= Self.heavyShare * (1 - Self.heavyShare) * Double(share.expected) * run
   }
 
   private mutating func adaptBursts(_ now: Instant) {
     let all = history.recent(frames: .max, within: Self.memory, now: now)
     // Independent losses come in runs of 1 / (1 - p).
     let excess = all.meanBurst * (1 - min(all.fraction, 0.9))
-    if all.lost >= 3, excess >= 1.5 {
+    let isKnown = all.lost >= 3
+    if isKnown, excess >= 1.5 {
       lastBurst = now
       isBursty = true
-    } else if let lastBurst, now.nanoseconds(since: lastBurst) > Self.memory || excess < 1.25 {
+    } else if let lastBurst,
+      now.nanoseconds(since: lastBurst) > Self.memory || isKnown && excess < 1.25
+    {
       isBursty = false
     }
   }
@@ -233,7 +283,8 @@ package struct RedundancyPolicy: Sendable {
     // Where a parity does not fit, so little loss costs less than a copy of each frame would.
     if level == .light, isSparse, setParity(&plan, payload, scale) { return }
     plan.copyBitrate = level == .heavy ? 16_000 : 11_000
-    let lows = level == .heavy ? [2, 3] : [2]
+    // Which kind of loss it is nobody knows yet: a copy 60 ms later outlasts a run of three.
+    let lows = level == .heavy ? [2, 3] : isFresh ? [3] : [2]
     let shared = room - lows.count * plan.copyBitrate
     guard shared / 2 >= Self.goodBitrate else {
       if level == .light, isSparse || setParity(&plan, payload, scale) { return }
@@ -291,6 +342,15 @@ package struct RedundancyPolicy: Sendable {
 
   /// Ten seconds.
   private static let memory: UInt64 = 10_000_000_000
+  private static let missedRuns: UInt64 = 6
+  /// Half a second, four, and thirty.
+  private static let leastSpan: UInt64 = 500_000_000
+  private static let shortQuiet: UInt64 = 4_000_000_000
+  private static let longCalm: UInt64 = 30_000_000_000
+  /// Three seconds.
+  private static let freshness: UInt64 = 3_000_000_000
+  private static let fewestFrames = 30
+  private static let heavyShare = 0.155
   /// Three seconds.
   private static let shortMemory: UInt64 = 3_000_000_000
   /// A second and a half.

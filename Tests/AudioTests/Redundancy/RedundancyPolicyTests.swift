@@ -67,17 +67,65 @@ import Wire
     #expect(reporter.policy.plan == RedundancyPlan())
   }
 
-  @Test func `up within one report, down after ten seconds`() {
+  @Test func `two copies from the first loss on, and none four seconds after the last`() {
     var reporter = Reporter()
     reporter.run(seconds: 20, lost: 0)
     reporter.run(seconds: 0.2, lost: 1)
     #expect(reporter.policy.level == .light)
-    #expect(reporter.policy.plan.longestDistance == 3)
-    reporter.run(seconds: 8, lost: 0)
+    #expect(Self.distances(reporter.policy.plan) == [1, 3])
+    #expect(!reporter.policy.plan.copy(0).isLowRate)
+    reporter.run(seconds: 3.8, lost: 0)
     #expect(reporter.policy.level == .light)
-    reporter.run(seconds: 4, lost: 0)
+    reporter.run(seconds: 0.6, lost: 0)
     #expect(reporter.policy.level == .none)
     #expect(reporter.policy.plan.copyCount == 0)
+  }
+
+  @Test func `losses that come back are waited for longer`() {
+    var reporter = Reporter()
+    reporter.run(seconds: 20, lost: 0)
+    var protected = 0
+    for _ in 0..<10 {
+      if reporter.policy.plan.copyCount > 0 { protected += 1 }
+      reporter.run(seconds: 0.2, lost: 1)
+      reporter.run(seconds: 7, lost: 0)
+    }
+    #expect(protected == 8, "from the second on they are waited for for eight seconds")
+    reporter.run(seconds: 40, lost: 0)
+    reporter.run(seconds: 0.2, lost: 1)
+    reporter.run(seconds: 4.4, lost: 0)
+    #expect(reporter.policy.level == .none, "after forty seconds none is known of them")
+  }
+
+  /// Losses in every ten frames, runs of them, and how soon which copies are there.
+  @Test(arguments: [
+    (lost: 2, bursts: 2, seconds: 1.0, distances: [1, 2, 3]),
+    (lost: 3, bursts: 2, seconds: 0.8, distances: [1, 2, 3]),
+    (lost: 1, bursts: 1, seconds: 3.2, distances: [1, 2]),
+    (lost: 3, bursts: 1, seconds: 0.4, distances: [2, 4, 7]),
+  ] as [(UInt16, UInt16, Double, [Int])])
+  func `what came before an onset does not hide what it is`(
+    lost: UInt16, bursts: UInt16, seconds: Double, distances: [Int]
+  ) {
+    for calm in [5.0, 20, 300] {
+      var reporter = Reporter()
+      reporter.run(seconds: calm, lost: 0)
+      reporter.run(seconds: 0.2, lost: 1)
+      #expect(Self.distances(reporter.policy.plan) == [1, 3])
+      reporter.run(seconds: seconds, lost: lost, bursts: bursts)
+      #expect(Self.distances(reporter.policy.plan) == distances)
+    }
+  }
+
+  /// Of every ten frames so many are lost in so many runs, for ten seconds.
+  @Test(arguments: [(1, 1), (2, 2), (3, 3), (3, 1), (5, 2)] as [(UInt16, UInt16)])
+  func `plain within five seconds of the end`(lost: UInt16, bursts: UInt16) {
+    var reporter = Reporter()
+    reporter.run(seconds: 20, lost: 0)
+    reporter.run(seconds: 10, lost: lost, bursts: bursts)
+    #expect(reporter.policy.plan.copyCount >= 2)
+    reporter.run(seconds: 4.8, lost: 0)
+    #expect(reporter.policy.plan == RedundancyPlan())
   }
 
   @Test(arguments: [1, 2, 3, 5] as [UInt16]) func `stays within its budget`(lost: UInt16) {
@@ -187,14 +235,13 @@ import Wire
     reporter.report.framesUnrepaired &+= frames
     reporter.run(seconds: 1, lost: 0)
     #expect(reporter.policy.plan == plan && plan.copyCount == 0)
-    #expect(reporter.policy.lossFraction(now: reporter.now) == 0)
     // A run of losses is no outage.
     reporter.report.framesExpected &+= 60
     reporter.report.framesLost &+= 60
     reporter.report.lossBursts &+= 1
     reporter.report.longestBurst = 60
     reporter.run(seconds: 0.2, lost: 0)
-    #expect(reporter.policy.lossFraction(now: reporter.now) > 0.05)
+    #expect(reporter.policy.plan.copyCount >= 2)
   }
 
   @Test func `reports may be lost, repeated or wrap`() {
