@@ -54,8 +54,9 @@ struct PlayoutDecisionTests {
     #expect(decision == (restores ? .recover(sampleCount: 960) : .conceal))
   }
 
-  @Test(arguments: [(0, .decode), (480, .conceal), (3360, .conceal), (3840, .decode)]
-    as [(Int, PlayoutDecision)])
+  @Test(
+    arguments: [(0, .decode), (480, .conceal), (3360, .conceal), (3840, .decode)]
+      as [(Int, PlayoutDecision)])
   func `what is made up lasts until there is the delay that copies need`(
     concealed: Int, decision: PlayoutDecision
   ) {

@@ -172,8 +172,9 @@ package struct RedundancyPolicy: Sendable {
     guard share.expected >= Self.fewestFrames else { return false }
     let run = max(1, share.meanBurst * (1 - min(share.fraction, 0.9)))
     let excess = Double(share.lost) - Self.heavyShare * Double(share.expected)
-    return excess > 0 && excess * excess * 4 / 3
-      >= Self.heavyShare * (1 - Self.heavyShare) * Double(share.expected) * run
+    return excess > 0
+      && excess * excess * 4 / 3
+        >= Self.heavyShare * (1 - Self.heavyShare) * Double(share.expected) * run
   }
 
   private mutating func adaptBursts(_ now: Instant) {

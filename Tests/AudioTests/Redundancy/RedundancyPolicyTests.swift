@@ -98,12 +98,13 @@ import Wire
   }
 
   /// Losses in every ten frames, runs of them, and how soon which copies are there.
-  @Test(arguments: [
-    (lost: 2, bursts: 2, seconds: 1.0, distances: [1, 2, 3]),
-    (lost: 3, bursts: 2, seconds: 0.8, distances: [1, 2, 3]),
-    (lost: 1, bursts: 1, seconds: 3.2, distances: [1, 2]),
-    (lost: 3, bursts: 1, seconds: 0.4, distances: [2, 4, 7]),
-  ] as [(UInt16, UInt16, Double, [Int])])
+  @Test(
+    arguments: [
+      (lost: 2, bursts: 2, seconds: 1.0, distances: [1, 2, 3]),
+      (lost: 3, bursts: 2, seconds: 0.8, distances: [1, 2, 3]),
+      (lost: 1, bursts: 1, seconds: 3.2, distances: [1, 2]),
+      (lost: 3, bursts: 1, seconds: 0.4, distances: [2, 4, 7]),
+    ] as [(UInt16, UInt16, Double, [Int])])
   func `what came before an onset does not hide what it is`(
     lost: UInt16, bursts: UInt16, seconds: Double, distances: [Int]
   ) {
