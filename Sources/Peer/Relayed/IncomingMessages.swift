@@ -1,13 +1,13 @@
-import Primitives
-import Wire
+package import Primitives
+package import Wire
 
 /// Messages of one host to a channel: put together of their parts, and told of in their order, or
 /// as they come.
 ///
 /// Each hop is reliable, but keeps no order. What has not come after a while is skipped: the relay
 /// may have dropped it.
-struct IncomingMessages {
-  let uid: UInt32
+package struct IncomingMessages {
+  package let uid: UInt32
   private var epoch: UInt64
   /// The next one in order to be told of; `nil` before the first.
   private var next: UInt32?
@@ -15,9 +15,9 @@ struct IncomingMessages {
   private var held = PartialMessages()
   private var unordered = PartialMessages()
   /// Until then the next one is waited for.
-  private(set) var patience: Instant?
+  package private(set) var patience: Instant?
 
-  init(uid: UInt32, epoch: UInt64) {
+  package init(uid: UInt32, epoch: UInt64) {
     self.uid = uid
     self.epoch = epoch
   }
@@ -25,7 +25,7 @@ struct IncomingMessages {
   /// Takes a part that has opened.
   ///
   /// - Returns: What is to be told of now.
-  mutating func handle(_ part: DataPart, now: Instant) -> [[UInt8]] {
+  package mutating func handle(_ part: DataPart, now: Instant) -> [[UInt8]] {
     guard part.epoch >= epoch else { return [] }
     guard part.epoch > epoch else { return handlePart(part, now: now) }
     // The sender has another seat: what is missing of the one before does not come any more.
@@ -36,7 +36,7 @@ struct IncomingMessages {
   }
 
   /// - Returns: What need not wait any longer.
-  mutating func handleTimeout(now: Instant) -> [[UInt8]] {
+  package mutating func handleTimeout(now: Instant) -> [[UInt8]] {
     guard let patience, patience <= now else { return [] }
     let told = skip()
     settle(now: now)
