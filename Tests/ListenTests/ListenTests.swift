@@ -71,7 +71,8 @@ import Testing
     }
   }
 
-  /// Ten seconds of trouble in mid-call: two copies a second after it began, none five after its end.
+  /// Ten seconds of trouble in mid-call: two copies a second after it began, and none five seconds
+  /// after its end.
   @Test(arguments: ["loss=20", "loss=10,burst=2", "delay=75,loss=15", "loss=25,burst=4"])
   func `protection comes and goes with trouble`(line: String) throws {
     for seed in 71...74 as ClosedRange<UInt64> {

@@ -8,15 +8,15 @@ package import Wire
 ///       │                   │ └──────── 10 s below 11 % ────────┘ │
 ///       └───── none where six were to be expected, 4 s or more ───┘
 ///
-/// Up within one report: a first loss after a calm gets two copies, and the calm before it no longer
-/// counts (docs/decisions/0142). Down when it is plain that no more come. A call begins at `light` with one low-rate copy: nobody knows
-/// the path yet, and a second and a half of that is cheaper than the first losses. Where losses
-/// are few and alone, each packet carries a parity of two earlier ones (docs/decisions/0017); where
-/// they are more, the packet after carries the frame as it was first sent, and the ones after that
-/// a low-rate copy; where they come in runs, low-rate copies spread over 140 ms outlast the run
-/// (Benchmarks/audio has the measurements). A copy costs what it costs the frames themselves: the
-/// whole stays within a multiple of the bitrate, and within what the uplink allows: how much the
-/// path carries is not judged here (docs/decisions/0104).
+/// Up within one report: a first loss after a calm gets two copies, and the calm before it counts
+/// no more (docs/decisions/0142). Down when it is plain that no more come. A call begins at `light`
+/// with one low-rate copy: nobody knows the path yet, and a second and a half of that is cheaper
+/// than the first losses. Where losses are few and alone, each packet carries a parity of two
+/// earlier ones (docs/decisions/0017); where they are more, the packet after carries the frame as
+/// it was first sent, and the ones after that a low-rate copy; where they come in runs, low-rate
+/// copies spread over 140 ms outlast the run (Benchmarks/audio has the measurements). A copy costs
+/// what it costs the frames themselves: the whole stays within a multiple of the bitrate, and in
+/// what the uplink allows: how much the path carries is not judged here (docs/decisions/0104).
 package struct RedundancyPolicy: Sendable {
   /// How much the path loses.
   package enum Level: Int, Comparable, Sendable {
@@ -119,8 +119,8 @@ package struct RedundancyPolicy: Sendable {
     quiet = max(leastQuiet, quietTime(now))
   }
 
-  /// A calm says nothing of the losses that follow it: they are taken for many until they are known.
-  /// Those that are back within half a minute are taken for what they were.
+  /// A calm says nothing of the losses that follow it: they are taken for many until they are
+  /// known. Those that are back within half a minute are taken for what they were.
   private mutating func beginTrouble(_ now: Instant) {
     let isBack = lastLoss.map { now.nanoseconds(since: $0) < Self.longCalm } ?? false
     leastQuiet = isBack ? min(leastQuiet * 2, Self.memory) : Self.shortQuiet

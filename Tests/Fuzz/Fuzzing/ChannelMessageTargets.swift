@@ -2,8 +2,9 @@ import Peer
 import Primitives
 import Wire
 
-extension FuzzTarget {
-  static let channelData: [FuzzTarget] = [channelPart, channelParts]
+/// Messages to a channel, of a member whose packets open.
+enum ChannelMessageTargets {
+  static let all: [FuzzTarget] = [channelPart, channelParts]
 
   private static let channelPart = FuzzTarget(
     "channel-part", maximumByteCount: 1100,
@@ -14,8 +15,7 @@ extension FuzzTarget {
       expect(part.encoded == bytes, "a part has one encoding")
     })
 
-  /// A member of the channel, whose parts open, and chooses all that is in them. Two bytes of length
-  /// before each part; of no bytes: time passes.
+  /// Each part has two bytes of length before it; with one of no bytes, time passes.
   ///
   /// Goal: no message is longer than the longest, and nothing is told of that has not come.
   private static let channelParts = FuzzTarget(

@@ -28,7 +28,7 @@ package struct FuzzTarget: Sendable {
     primitives + session + frames + transport + calling + transfers + probes + rendezvous
     + cluster + relay + routers
     + tokens
-    + groupKeys + channels + channelData + forwarding + pairs
+    + groupKeys + channels + ChannelMessageTargets.all + forwarding + pairs
     + audio
     + video
     + storage
