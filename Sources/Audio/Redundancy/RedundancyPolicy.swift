@@ -83,7 +83,7 @@ package struct RedundancyPolicy: Sendable {
     let share = history.appendReport(report, now: now)
     firstReport = firstReport ?? now
     self.allowance = allowance
-    if share.lost > 0 { noteLoss(now) }
+    if share.lost > 0 { noteLoss(share, now) }
     adaptLevel(now)
     adaptBursts(now)
     adaptSparseness(now)
@@ -113,15 +113,15 @@ package struct RedundancyPolicy: Sendable {
 
   // MARK: - How much is lost
 
-  private mutating func noteLoss(_ now: Instant) {
-    if onset == nil || level == .none { beginTrouble(now) }
+  private mutating func noteLoss(_ share: LossHistory.Share, _ now: Instant) {
+    if onset == nil || level == .none { beginTrouble(with: share, now) }
     lastLoss = now
     quiet = max(leastQuiet, quietTime(now))
   }
 
   /// A calm says nothing of the losses that follow it: they are taken for many until they are
   /// known. Those that are back within half a minute are taken for what they were.
-  private mutating func beginTrouble(_ now: Instant) {
+  private mutating func beginTrouble(with share: LossHistory.Share, _ now: Instant) {
     let isBack = lastLoss.map { now.nanoseconds(since: $0) < Self.longCalm } ?? false
     leastQuiet = isBack ? min(leastQuiet * 2, Self.memory) : Self.shortQuiet
     onset = now
@@ -129,7 +129,8 @@ package struct RedundancyPolicy: Sendable {
     history.forget()
     if isBack { return }
     isSparse = false
-    isBursty = false
+    isBursty = share.meanBurst >= Self.longRun
+    lastBurst = isBursty ? now : nil
   }
 
   /// So long that six runs of losses would have come, as they came so far: by chance one in 400 is
@@ -169,7 +170,8 @@ package struct RedundancyPolicy: Sendable {
   /// Of few frames more are lost, by 0.87 standard deviations, than `heavyShare` makes: 20 % are
   /// known within a second, and 10 % are seldom taken for them.
   private func isSurelyHeavy(_ share: LossHistory.Share) -> Bool {
-    guard share.expected >= Self.fewestFrames else { return false }
+    // Runs scatter: five of them say little.
+    guard share.expected >= (isBursty ? Self.sureFrames : Self.fewestFrames) else { return false }
     let run = max(1, share.meanBurst * (1 - min(share.fraction, 0.9)))
     let excess = Double(share.lost) - Self.heavyShare * Double(share.expected)
     return excess > 0
@@ -351,6 +353,8 @@ package struct RedundancyPolicy: Sendable {
   /// Three seconds.
   private static let freshness: UInt64 = 3_000_000_000
   private static let fewestFrames = 30
+  /// Of lone losses of 20 % one in 25 is so long.
+  private static let longRun = 3.0
   private static let heavyShare = 0.155
   /// Three seconds.
   private static let shortMemory: UInt64 = 3_000_000_000
