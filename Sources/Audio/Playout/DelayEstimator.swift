@@ -32,6 +32,11 @@ struct DelayEstimator: Sendable {
   var leastTransit: Int64 { floor.value }
   /// Transit at which a packet should be played, in nanoseconds.
   var targetTransit: Int64 { floor.value &+ targetDelay }
+  /// Whether less is held than what brings lost frames back takes, where a packet is needed by
+  /// `excess` nanoseconds later than its target.
+  func isShortOfRepair(excess: Int64) -> Bool {
+    excess &+ targetDelay &+ AudioFormat.pullNanoseconds < repairDelay
+  }
   /// Whether some of the delay is for stalls, and may be had when it costs nothing.
   var isInsuring: Bool { stalls.isInsuring }
   /// Whether more delay than wanted is kept for a stall that is near, `now` in nanoseconds.

@@ -85,15 +85,10 @@ extension JitterBuffer {
   private mutating func produce() -> PlayoutOperation {
     dropOutlived()
     let first = packets.first
-    var situation = PlayoutSituation()
-    situation.concealed = concealment.sampleCount
-    situation.isMuted = fader.isSilent
+    var situation = PlayoutSituation(concealed: concealment.sampleCount, isMuted: fader.isSilent)
     if let first, let last = packets.last {
-      let excess = excess(of: first)
-      situation.describe(first, last, from: nextTimestamp, excess: excess)
-      situation.isShortOfRepair =
-        excess &+ arrivals.estimator.targetDelay &+ AudioFormat.pullNanoseconds
-        < arrivals.estimator.repairDelay && !first.isMarked
+      situation.describe(first, last, from: nextTimestamp, excess: excess(of: first))
+      situation.isShortOfRepair = arrivals.estimator.isShortOfRepair(excess: situation.excess)
     }
     switch PlayoutDecision(situation) {
     case .decode:

@@ -75,7 +75,9 @@ enum PlayoutDecision: Equatable, Sendable {
     let missing = gap - situation.concealed
     // The delay that copies need is had at once: what is made up already goes on a little. Once by
     // 60 ms costs no more than three times by 20.
-    if situation.isShortOfRepair, (1..<Self.longestWait).contains(situation.concealed) {
+    if situation.isShortOfRepair, !situation.isAfterPause,
+      (1..<Self.longestWait).contains(situation.concealed)
+    {
       self = .conceal
       return
     }

@@ -188,7 +188,7 @@ package struct RedundancyPolicy: Sendable {
       lastBurst = now
       isBursty = true
     } else if let lastBurst,
-      now.nanoseconds(since: lastBurst) > Self.memory || isKnown && excess < 1.25
+      now.nanoseconds(since: lastBurst) > Self.memory || all.lost >= 8 && excess < 1.25
     {
       isBursty = false
     }
