@@ -57,6 +57,8 @@ package struct RedundancyPolicy: Sendable {
   private var lastLoss: Instant?
   /// When losses began after none had come for `quiet`.
   private var onset: Instant?
+  /// What was lost then: it says in what runs losses come, and not how many.
+  private var first: (lost: Int, runs: Int) = (0, 0)
   /// From the last loss to none taken for the end of all: nanoseconds.
   private var quiet = Self.memory
   /// The least of it, longer where losses came back.
@@ -127,10 +129,10 @@ package struct RedundancyPolicy: Sendable {
     onset = now
     level = .light
     history.forget()
+    first = (min(share.lost, share.bursts * Self.longestRun), share.bursts)
     if isBack { return }
     isSparse = false
-    isBursty = share.meanBurst >= Self.longRun
-    lastBurst = isBursty ? now : nil
+    isBursty = false
   }
 
   /// So long that six runs of losses would have come, as they came so far: by chance one in 400 is
@@ -181,14 +183,16 @@ package struct RedundancyPolicy: Sendable {
 
   private mutating func adaptBursts(_ now: Instant) {
     let all = history.recent(frames: .max, within: Self.memory, now: now)
+    let isRecent = onset.map { now.nanoseconds(since: $0) < Self.memory } ?? false
+    let lost = all.lost + (isRecent ? first.lost : 0)
+    let runs = all.bursts + (isRecent ? first.runs : 0)
     // Independent losses come in runs of 1 / (1 - p).
-    let excess = all.meanBurst * (1 - min(all.fraction, 0.9))
-    let isKnown = all.lost >= 3
-    if isKnown, excess >= 1.5 {
+    let excess = Double(lost) / Double(max(1, runs)) * (1 - min(all.fraction, 0.9))
+    if lost >= 3, excess >= 1.5 {
       lastBurst = now
       isBursty = true
     } else if let lastBurst,
-      now.nanoseconds(since: lastBurst) > Self.memory || all.lost >= 8 && excess < 1.25
+      now.nanoseconds(since: lastBurst) > Self.memory || lost >= 8 && excess < 1.25
     {
       isBursty = false
     }
@@ -353,8 +357,8 @@ package struct RedundancyPolicy: Sendable {
   /// Three seconds.
   private static let freshness: UInt64 = 3_000_000_000
   private static let fewestFrames = 30
-  /// Of lone losses of 20 % one in 25 is so long.
-  private static let longRun = 3.0
+  /// In frames: what is longer is an outage, which says no more of runs.
+  private static let longestRun = 5
   private static let heavyShare = 0.155
   /// Three seconds.
   private static let shortMemory: UInt64 = 3_000_000_000

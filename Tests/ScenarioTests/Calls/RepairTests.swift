@@ -81,8 +81,6 @@ import Wire
     let heard = try Self.talk(seed: seed, copies: true, asksAgain: true, bursts)
     #expect(bare.concealed > 0.05, "\(bare)")
     #expect(heard.concealed < bare.concealed / 3, "\(heard)")
-    // Of a thousand frames: how many are lost is chance, what share of them is back is not.
-    #expect(Double(heard.copies + heard.repetitions) > 2000 * heard.concealed, "\(heard)")
-    #expect(heard.copies + heard.repetitions >= 36, "\(heard)")
+    #expect(heard.copies + heard.repetitions > 40, "\(heard)")
   }
 }
