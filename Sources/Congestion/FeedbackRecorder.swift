@@ -16,6 +16,8 @@ package struct FeedbackRecorder: Sendable {
   package static let shortestInterval: UInt64 = 20_000_000
   /// Between two reports however little the way back carries.
   package static let longestLeast: UInt64 = 250_000_000
+  /// Between two reports on what a relay sends: it has many members, and each report wakes it.
+  private static let leastOfRelay: UInt64 = 50_000_000
   /// For what arrives in one go, such as a Wi-Fi burst: the report covers all of it.
   private static let gatheringDelay: UInt64 = 2_000_000
   /// A report in a packet of its own: UDP and IPv4 headers 28, ours and the tag 25, the frame 13.
@@ -49,6 +51,13 @@ package struct FeedbackRecorder: Sendable {
   package init(epoch: UInt32 = 0, interval: UInt64 = usualInterval) {
     current = ArrivalLog(epoch: epoch)
     self.interval = interval
+  }
+
+  /// Of what a relay sends.
+  package static var ofRelay: FeedbackRecorder {
+    var recorder = FeedbackRecorder()
+    recorder.leastInterval = leastOfRelay
+    return recorder
   }
 
   // MARK: Inputs

@@ -68,6 +68,11 @@ extension Endpoint {
   func release(_ result: Result<RegistrationState.NameStatus, EarshotError>) {
     let waiting = waiters.registration
     waiters.registration = []
+    if waiting.isEmpty, case .failure(let error) = result {
+      waiters.unheard = waiters.unheard ?? error
+    } else {
+      waiters.unheard = nil
+    }
     for waiter in waiting { waiter.resume(returning: result) }
   }
 

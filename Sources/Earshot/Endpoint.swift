@@ -157,8 +157,8 @@ public actor Endpoint {
   ///
   /// - Throws: When registration failed for good, and when an attempt came to nothing, after 10 s,
   ///   or after 0.75 s in which the host of the rendezvous only said that nothing listens there, or
-  ///   another identity than the given one answered: the
-  ///   endpoint then goes on by itself, and one may wait again.
+  ///   another identity than the given one answered: the endpoint then goes on by itself, and one
+  ///   may wait again. What came to nothing before anybody waited is thrown at once.
   public func waitUntilRegistered() async throws(EarshotError) -> RegistrationState.NameStatus {
     try await withCheckedContinuation { enlist($0) }.get()
   }
@@ -172,6 +172,9 @@ public actor Endpoint {
     switch registration {
     case .registered(_, let name): waiter.resume(returning: .success(name))
     case .failed(let error): waiter.resume(returning: .failure(error))
+    case .reconnecting where waiters.unheard != nil:
+      if let error = waiters.unheard { waiter.resume(returning: .failure(error)) }
+      waiters.unheard = nil
     case .connecting, .reconnecting: waiters.registration.append(waiter)
     }
   }
@@ -299,6 +302,8 @@ struct Waiters {
   /// For an answer of the rendezvous.
   var registration:
     [CheckedContinuation<Result<RegistrationState.NameStatus, EarshotError>, Never>] = []
+  /// Why there is no registration, told while nobody waited: whoever waits first hears it at once.
+  var unheard: EarshotError?
   /// For a moment; how many there are.
   var resting = 0
 }

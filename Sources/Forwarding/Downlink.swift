@@ -30,6 +30,10 @@ final class Downlink {
     estimator.prior = limits.downlinkPrior
     estimator.most = limits.downlinkMost
     estimator.hasGaps = true
+    // Pictures of several hosts come at once: faster than the line they would stand in its queue,
+    // and their scatter would look as if the line itself changed.
+    estimator.tuning.pacing.usual = Self.pace
+    estimator.tuning.pacing.variable = 0
     uplink = Uplink(estimator)
     choice = PictureChoice(now: now)
     fresh = ForwardingQueue(limit: limits.fragments)
@@ -86,7 +90,8 @@ final class Downlink {
     uplink.setFilled(isTrying)
     uplink.check(bytesInFlight: history.bytesInFlight, now: now)
     let isOverloaded = wait > Self.longestWait
-    choice.update(available: available, needs: needs, isOverloaded: isOverloaded, now: now)
+    choice.update(
+      available: available, carried: carried, needs: needs, isOverloaded: isOverloaded, now: now)
     let spared = max(1, available * Self.spared)
     hostShare = needs.share(of: spared) / spared
     if isOverloaded { discardWaiting() }
@@ -181,6 +186,12 @@ final class Downlink {
   /// Bit/s that pictures may take.
   var available: Double { max(0, uplink.allowance - uplink.audioRate) * payloadShare }
 
+  /// The same where more waits than it carries: what arrives then is what it carries.
+  private var carried: Double {
+    let rate = max(uplink.allowance, uplink.estimator.acknowledgedRate)
+    return max(0, rate - uplink.audioRate) * payloadShare
+  }
+
   /// The same for hosts to go by: a little less, so that the line has room for a step up.
   var availableToHosts: Double { available * Self.spared * hostShare }
 
@@ -195,6 +206,8 @@ final class Downlink {
   /// IP and UDP 28, DATA 25, VIDEO 10, CHANNEL_PICTURE 2 and now and then CHANNEL_SOURCE.
   private static let overhead = 66
   private static let spared = 0.85
+  /// Packets leave at this × estimate (docs/decisions/0143-send-by-a-relay-as-the-line-carries.md).
+  private static let pace = 1.0
   /// Pictures that would be later than that are left out.
   private static let longestWait = Duration.milliseconds(500)
   /// µs: what waits for longer was not a moment's jitter.

@@ -42,15 +42,17 @@ struct PictureChoice {
 
   // MARK: - Level
 
-  /// - Parameter available: Bit/s that the line carries.
+  /// - Parameters:
+  ///   - available: Bit/s that the line carries.
+  ///   - carried: The same where more waits than it carries.
   mutating func update(
-    available: Double, needs: PictureNeeds, isOverloaded: Bool, now: Instant
+    available: Double, carried: Double? = nil, needs: PictureNeeds, isOverloaded: Bool, now: Instant
   ) {
     follow(needs)
     // What waits shows what is too much: an estimate that nothing fills shows less than there is.
     if isOverloaded {
       if trial != nil { failTrial(now: now) }
-      let lower = lower(available, needs)
+      let lower = lower(carried ?? available, needs)
       if now >= changed + Self.overloadPause || isAgainTooMuch(for: lower, needs) {
         fall(to: lower, now: now)
       }
@@ -77,13 +79,13 @@ struct PictureChoice {
     level = common * hostCount
   }
 
-  /// What the line is to have where what it has is too much. What waits makes the estimate less
-  /// than it carries, and a moment's estimate is no proof that not even a low stream fits.
-  private func lower(_ available: Double, _ needs: PictureNeeds) -> Int {
+  /// What the line is to have where what it has is too much. A moment's estimate is no proof that
+  /// not even a low stream fits.
+  private func lower(_ carried: Double, _ needs: PictureNeeds) -> Int {
     let least = view == .usual ? needs.rate(hostCount, takesLow: takesLow) : 0
     return min(
       needs.lower(level, takesLow: takesLow),
-      needs.fitting(max(available * Self.undershoot, least), takesLow: takesLow))
+      needs.fitting(max(carried, least), takesLow: takesLow))
   }
 
   /// What waited went with the last step down: what waits came since. It may be a key frame alone,
@@ -224,8 +226,6 @@ struct PictureChoice {
   private static let pause = Duration.seconds(1)
   /// How much more than needed a line is to carry for that: hosts are told `Downlink.spared` of it.
   private static let spare = 1.1
-  /// A guess: how much more a line carries than it seems to while something waits.
-  private static let undershoot = 1.2
   /// From one step down to the next: hosts that keep to this line are told what it carries.
   private static let overloadPause = Duration.milliseconds(500)
   private static let relapse = Duration.seconds(10)

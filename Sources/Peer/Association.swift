@@ -41,11 +41,12 @@ package final class Association {
   enum Ending: Equatable { case remoteClose(code: CloseCode), violation, expired }
 
   package init(
-    _ session: consuming Session, limits: MessageLimits, pingAfter: UInt64, now: Instant
+    _ session: consuming Session, _ recorder: FeedbackRecorder = FeedbackRecorder(),
+    limits: MessageLimits, pingAfter: UInt64, now: Instant
   ) {
     self.session = session
     messages = MessageChannel(limits: limits)
-    recorder = FeedbackRecorder()
+    self.recorder = recorder
     pings = PingSchedule(pingAfter: pingAfter, now: now)
     lastReceived = now
     consent = MediaConsent(now: now)

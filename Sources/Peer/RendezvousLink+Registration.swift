@@ -1,3 +1,4 @@
+import Congestion
 import Cryptography
 import LastMile
 import Messaging
@@ -111,7 +112,7 @@ extension RendezvousLink {
         remoteStatic: made.server.staticKey, role: .initiator),
       limits: .rendezvous, now: now, random: &random)
     association = Association(
-      session, limits: .rendezvous, pingAfter: pingPeriod(isInCall: false), now: now)
+      session, .ofRelay, limits: .rendezvous, pingAfter: pingPeriod(isInCall: false), now: now)
     // The first packet under the new keys confirms them; until the server has shown that it has it,
     // it is repeated, and nobody is told that others can find us.
     standing = .answered(RendezvousStanding.Terms(payload: terms, since: now))

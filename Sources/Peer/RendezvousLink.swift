@@ -110,7 +110,7 @@ struct RendezvousLink: ~Copyable {
     } catch {
       association?.countViolation()
     }
-    association?.didReceive(opened, demand: demand, marks: marks, now: now)
+    association?.didReceive(opened, byteCount: byteCount, demand: demand, marks: marks, now: now)
     detour.handleSession(byRelay: marks.local.isRelay)
     confirm(now: now)
     beginWaitingProbe(now: now)

@@ -100,10 +100,25 @@ import Testing
     // Four packets, and 80 ms of the estimate.
     #expect(limits[0] < 5_000 && limits[1] > 40_000, "\(limits)")
   }
+
+  @Test func `where little of the estimate is sent, no policer is looked for`() {
+    let isLookedFor = [true, false].map { isBusy in
+      var line = LongPacketLine(rate: 4_000_000, hasGaps: true)
+      line.isBusy = isBusy
+      line.lostEach = 5
+      var isSeen = false
+      for _ in 0..<10_000 {
+        _ = line.step()
+        if line.estimator.reason == .policer { isSeen = true }
+      }
+      return isSeen
+    }
+    #expect(isLookedFor == [true, false])
+  }
 }
 
 /// Audio every 20 ms and packets of 1200 bytes whenever the gate lets one go, over a line that
-/// loses nothing.
+/// loses nothing, or each few packets one.
 private struct LongPacketLine {
   let rate: Double
   var estimator: BandwidthEstimator
@@ -116,6 +131,8 @@ private struct LongPacketLine {
 
   /// Whether long packets are sent beside the audio.
   var isBusy = true
+  /// Of so many packets one is lost; 0 = none is.
+  var lostEach: UInt64 = 0
 
   init(rate: Double, hasGaps: Bool = false) {
     self.rate = rate
@@ -159,11 +176,12 @@ private struct LongPacketLine {
     while let (packet, arrival) = underWay.first, arrival <= reported {
       underWay.removeFirst()
       inFlight -= packet.byteCount
+      let isLost = lostEach > 0 && packet.number % lostEach == 0
       sample = arrival + 25_000_000 - packet.sent.nanoseconds
       estimator.handle(
         PacketOutcome(
-          packet: packet, fate: .acknowledged, arrivalTicks: Int64(arrival / 250_000),
-          isCongestionExperienced: false))
+          packet: packet, fate: isLost ? .lost : .acknowledged,
+          arrivalTicks: Int64(arrival / 250_000), isCongestionExperienced: false))
     }
     estimator.finishReport(roundTrip: sample, bytesInFlight: inFlight, now: moment)
   }

@@ -21,6 +21,29 @@ import Testing
     #expect(window.rates(over: 40_000, atLeast: 20) == nil)
   }
 
+  @Test func `what leaves together waits for itself, and not for ever`() {
+    // At 1 Mbit/s 1150 bytes take 9.2 ms, of which a short packet of 150 takes 1.2.
+    var own = OwnQueue()
+    #expect(own.add(packet(sent: 0, arrival: 0, 150), rate: 1e6) == 0)
+    #expect(own.add(packet(sent: 0, arrival: 0, 1_150), rate: 1e6) == 1_200 + 8_000)
+    #expect(own.add(packet(sent: 0, arrival: 0, 1_150), rate: 1e6) == 10_400 + 8_000)
+    #expect(own.add(packet(sent: 0, arrival: 0, 1_150), rate: 1e6) == 25_000, "no more")
+    // The line is free again.
+    #expect(own.add(packet(sent: 100_000, arrival: 0, 150), rate: 1e6) == 0)
+    // What is slower than any rate is nothing that traps.
+    #expect(own.add(packet(sent: .max - 1, arrival: 0, 65_000), rate: 0) == 25_000)
+  }
+
+  @Test func `the least delay is without what is the sender's own`() {
+    var window = ArrivalWindow()
+    for index in 0..<8 as Range<Int64> {
+      var long = packet(sent: index * 20_000, arrival: index * 20_000 + 9_000)
+      long.own = 8_000
+      window.add(long)
+    }
+    #expect(window.leastDelay(over: 40_000, atLeast: 2) == 1_000)
+  }
+
   @Test func `a pause cuts the window`() {
     var window = ArrivalWindow()
     for index in 0..<8 as Range<Int64> {

@@ -47,6 +47,21 @@ extension FeedbackRecorder {
 }
 
 @Suite struct FeedbackRecorderTests {
+  @Test func `where much arrives reports come sooner, to a relay at most each 50 ms`() throws {
+    let cases: [(FeedbackRecorder, UInt64)] = [(FeedbackRecorder(), 20), (.ofRelay, 50)]
+    for (made, least) in cases {
+      var recorder = made
+      recorder.note(0, at: 1000)
+      _ = try takeReport(&recorder, now: at(1020))
+      for number in 1...4 as ClosedRange<UInt64> {
+        recorder.record(
+          number, at: at(1021), isCongestionExperienced: false, demand: .interval,
+          byteCount: 1200)
+      }
+      #expect(recorder.nextDeadline == at(1020 + least))
+    }
+  }
+
   @Test func `a message is reported after twenty milliseconds, audio at its interval`() throws {
     var recorder = FeedbackRecorder()
     #expect(recorder.nextDeadline == nil)

@@ -4,6 +4,8 @@ struct ArrivedPacket: Sendable, BitwiseCopyable {
   var arrival: Int64 = 0
   /// On the line, with the headers below ours.
   var byteCount: Int64 = 0
+  /// What of its delay is its own sender's (`OwnQueue`).
+  var own: Int64 = 0
 
   /// One-way delay plus the unknown difference of the two clocks.
   var delay: Int64 { arrival &- sent }
@@ -40,7 +42,8 @@ struct ArrivalWindow: Sendable {
     return longest
   }
 
-  /// The least delay among those that arrived in the last `span`, and at least `least` packets.
+  /// The least delay, without what is the sender's own, among those that arrived in the last
+  /// `span`, and at least `least` packets.
   ///
   /// - Parameters:
   ///   - usual: so many packets are looked at where they are no older than `most`.
@@ -55,7 +58,7 @@ struct ArrivalWindow: Sendable {
       let packet = packet(age)
       let oldest = newest &- (age < usual ? max(span, most) : span)
       if age >= least, packet.arrival < oldest { break }
-      delay = min(delay, packet.delay)
+      delay = min(delay, packet.delay &- packet.own)
     }
     return delay
   }

@@ -87,8 +87,11 @@ extension BandwidthEstimator {
   }
 
   private mutating func policedRate(now: Instant) -> Double? {
+    // Where little of the estimate is sent, what is lost is not lost for its rate.
+    let isShown = !limits.hasGaps || acknowledgedRate > estimate * policer.constants.shownShare
     let most = policer.handleReport(
-      path.losses, estimate: estimate, delivered: path.delivery.recent, cycle: path.cycle, now: now)
+      path.losses, estimate: estimate, delivered: isShown ? path.delivery.recent : 0,
+      cycle: path.cycle, now: now)
     return !isBusy || policer.trialRate != nil ? most : nil
   }
 

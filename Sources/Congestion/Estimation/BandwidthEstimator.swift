@@ -89,9 +89,10 @@ package struct BandwidthEstimator: Sendable {
     let byteCount = outcome.packet.byteCount + Self.headerByteCount
     switch outcome.fate {
     case .acknowledged:
-      let packet = ArrivedPacket(
+      var packet = ArrivedPacket(
         sent: Int64(clamping: outcome.packet.sent.nanoseconds / 1_000),
         arrival: outcome.arrivalTicks &* 250, byteCount: Int64(byteCount))
+      if limits.hasGaps { packet.own = path.own.add(packet, rate: estimate) }
       path.appendArrival(packet, rate: estimate)
       ecn.appendArrival(isMarked: outcome.isCongestionExperienced)
     case .lost: path.losses.addLost(outcome.packet.number)

@@ -3,6 +3,7 @@ import Primitives
 /// What the reports tell of the path: delays, rates and losses, without any conclusion.
 package struct PathMeasurement: Sendable {
   var arrivals = ArrivalWindow()
+  var own = OwnQueue()
   var baseDelay: BaseDelayFilter
   var nonCongestive: NonCongestiveDelay
   var roundTrip: RoundTripFloor
@@ -48,9 +49,10 @@ package struct PathMeasurement: Sendable {
     queue.measure(arrivals, above: base, cycle: cycle, isStarting: isStarting)
     let newestDelay = Double(newest.delay &- base)
     // Standstills that are known for what they are make no line variable.
-    variability.add(queue.distance(of: newestDelay), elapsed: elapsed)
+    let foreignDelay = newestDelay - Double(newest.own)
+    variability.add(queue.distance(of: foreignDelay), elapsed: elapsed)
     reportDelay.standing = queue.standing
-    queue.subtract(nonCongestive.value, newest: newestDelay)
+    queue.subtract(nonCongestive.value, newest: foreignDelay)
     if let sample { roundTrip.add(Double(sample) / 1_000 - newestDelay, now: now) }
     delivery.measure(arrivals, loss: losses.inherent, elapsed: elapsed)
     return true

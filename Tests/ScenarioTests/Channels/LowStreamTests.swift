@@ -126,15 +126,39 @@ struct LowStreamTests {
         "figure: relay: \(hosts.count) hosts of \(Int(usual)), line of \(Int(line.rate)): "
         + "best \(Int(best)), \(got)"
       print(told)
-      let usualBest = self.best(line.rate * 0.95, hosts: hosts.count, usual: usual)
-      #expect(Double(got.bits) >= usualBest * 0.9, "\(told)")
-      withKnownIssue("the best would fill the line to 97 %") {
-        #expect(Double(got.bits) >= best * 0.9, "\(told)")
-      } when: {
-        hosts.count == 3 && line.rate == 300_000
-      }
+      #expect(Double(got.bits) >= best * 0.9, "\(told)")
       #expect(got.heard >= 0.998, "\(told)")
       #expect(got.wait <= .milliseconds(40), "\(told)")
+    }
+  }
+
+  /// Lines, rates and the moments of the cameras are drawn: one sample shows what chance does.
+  @Test(arguments: [[1], [1, 2, 3]] as [[UInt32]])
+  func `lines and cameras by chance: packets wait little`(hosts: [UInt32]) throws {
+    var waits: [Duration] = []
+    for seed in 51...56 as ClosedRange<UInt64> {
+      var random = RandomSource(seed: seed)
+      let world = try makeWorld(hosts, seed: seed)
+      for host in hosts { world.phases[host] = .microseconds(Int64(random.unit() * 33_000)) }
+      for line in Self.lines {
+        world.downlinks[line.uid] = line.rate * (0.85 + random.unit() * 0.3)
+      }
+      let rate = 1_500_000 + Int(random.unit() * 1_500_000)
+      _ = world.broadcast(hosts, seconds: 60, from: 0, bitsPerSecond: rate, speakers: [hosts[0]])
+      let members = Self.lines.compactMap { world.member($0.uid) }
+      let marks = members.map { mark($0) }
+      _ = world.broadcast(hosts, seconds: 20, from: 3000, bitsPerSecond: rate, speakers: [hosts[0]])
+      for (member, before) in zip(members, marks) {
+        let got = figures(member, since: before, hosts, seconds: 20)
+        let line = Int(world.downlinks[member.uid] ?? 0)
+        let told = "figure: drawn: seed \(seed), \(hosts.count) hosts, line of \(line): \(got)"
+        print(told)
+        #expect(got.heard >= 0.998 && got.wait <= .milliseconds(50), "\(told)")
+        waits.append(got.wait)
+      }
+    }
+    withKnownIssue("one line in ten waits 40 to 50 ms", isIntermittent: true) {
+      #expect(waits.sorted()[waits.count * 95 / 100] <= .milliseconds(40), "\(waits.sorted())")
     }
   }
 

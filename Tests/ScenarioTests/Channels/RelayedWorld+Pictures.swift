@@ -79,15 +79,18 @@ extension RelayedWorld {
     speakers: [UInt32]? = nil
   ) -> [UInt32: [[UInt8]]] {
     var shown: [UInt32: [[UInt8]]] = [:]
+    let inOrder = hosts.sorted { (phases[$0] ?? .zero) < (phases[$1] ?? .zero) }
     for step in 0..<(seconds * 30) {
       let number = first &+ UInt16(step)
-      for host in hosts {
+      let end = now + .microseconds(33_333)
+      for host in inOrder {
+        if let phase = phases[host] { run(end - .microseconds(33_333) + phase - now) }
         if let picture = show(host, number, bitsPerSecond: bitsPerSecond) {
           shown[host, default: []].append(picture)
         }
       }
       for host in speakers ?? hosts { speak(host, number &* 3) }
-      run(.microseconds(33_333))
+      run(end - now)
     }
     run(.milliseconds(500))
     return shown

@@ -128,6 +128,9 @@ final class RelayedWorld {
   /// The same of members' lines to the relay.
   var uplinks: [UInt32: Double] = [:]
 
+  /// How long after the beginning of a thirtieth of a second a host's camera takes its picture.
+  var phases: [UInt32: Duration] = [:]
+
   private func queue(_ byteCount: Int, from address: SocketAddress) -> Duration? {
     guard let member = members.first(where: { $0.address == address }),
       let rate = uplinks[member.uid]
