@@ -51,28 +51,34 @@ extension Endpoint {
     }
     switch registration {
     case .registered(let seen, let name):
+      waiters.unheard = nil
       compareRouter(seenAs: seen)
       release(.success(name))
-    case .failed(let error), .reconnecting(.some(let error)): release(.failure(error))
-    case .connecting, .reconnecting(nil): break
+    case .failed(let error), .reconnecting(.some(let error)):
+      if before == .connecting { noteUnheard(error) }
+      release(.failure(error))
+    case .connecting: waiters.unheard = nil
+    case .reconnecting(nil): break
     }
   }
 
   /// What a hint says before the attempt has ended: attempts go on.
   func tellOfTrouble(_ error: EarshotError) {
+    noteUnheard(error)
     registration = .reconnecting(error)
     publish(.registrationChanged(registration))
     release(.failure(error))
   }
 
+  /// Of the first attempt: what is told of an outage is old when somebody waits for its end.
+  private func noteUnheard(_ error: EarshotError) {
+    if waiters.registration.isEmpty { waiters.unheard = error }
+  }
+
   func release(_ result: Result<RegistrationState.NameStatus, EarshotError>) {
     let waiting = waiters.registration
     waiters.registration = []
-    if waiting.isEmpty, case .failure(let error) = result {
-      waiters.unheard = waiters.unheard ?? error
-    } else {
-      waiters.unheard = nil
-    }
+    if !waiting.isEmpty { waiters.unheard = nil }
     for waiter in waiting { waiter.resume(returning: result) }
   }
 

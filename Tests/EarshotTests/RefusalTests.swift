@@ -51,7 +51,7 @@ private final class KeptPort {
     while let event = await events.next() {
       if case .registrationChanged(.reconnecting(.some)) = event { break }
     }
-    // Nobody waited when it was told: whoever waits now hears it at once, and the next one waits.
+    // Nobody waited when it was told: whoever waits now hears it.
     let error = await #expect(throws: EarshotError.self) {
       try await endpoint.waitUntilRegistered()
     }

@@ -88,7 +88,8 @@ extension BandwidthEstimator {
 
   private mutating func policedRate(now: Instant) -> Double? {
     // Where little of the estimate is sent, what is lost is not lost for its rate.
-    let isShown = !limits.hasGaps || acknowledgedRate > estimate * policer.constants.shownShare
+    let sent = path.delivery.recent / max(1 - path.losses.inherent, 0.05)
+    let isShown = !limits.hasGaps || sent > estimate * policer.constants.shownShare
     let most = policer.handleReport(
       path.losses, estimate: estimate, delivered: isShown ? path.delivery.recent : 0,
       cycle: path.cycle, now: now)

@@ -6,15 +6,19 @@ import Primitives
 struct OwnQueue: Sendable, BitwiseCopyable {
   /// When the line has carried all that left, on the sender's clock, µs.
   private var lineFree: Int64 = 0
+  private var lastSent = Int64.min
 
   /// - Parameter rate: Of the line, in bit/s.
   /// - Returns: µs.
   mutating func add(_ packet: ArrivedPacket, rate: Double) -> Int64 {
     let rate = max(rate, Self.leastRate)
+    let length = Int64(Double(max(0, packet.byteCount - Self.shortByteCount)) * 8e6 / rate)
+    // Reported after a later one: what was before it is not known any more.
+    guard packet.sent >= lastSent else { return min(length, Self.most) }
+    lastSent = packet.sent
     let start = min(max(lineFree, packet.sent), packet.sent &+ Self.most)
     lineFree = start &+ Int64(Double(packet.byteCount) * 8e6 / rate)
-    let length = Double(max(0, packet.byteCount - Self.shortByteCount)) * 8e6 / rate
-    return min(start &- packet.sent &+ Int64(length), Self.most)
+    return min(start &- packet.sent &+ length, Self.most)
   }
 
   /// The base delay is that of packets of sound: with all headers.

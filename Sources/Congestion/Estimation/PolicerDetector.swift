@@ -18,8 +18,8 @@ package struct PolicerDetector: Sendable, BitwiseCopyable {
     package var rateShare = 0.9
     /// It is a policer if less than this × the loss before is lost. Tuned.
     package var lossShare = 0.4
-    /// Where what is sent has gaps: no trial begins below this × estimate of what arrives. Tuned:
-    /// less than 1 / 1.6, which what a policer passes is of what may be tried (`growth.room`).
+    /// Where what is sent has gaps: no trial begins while less than this × estimate is sent. Tuned:
+    /// less than 1 / 1.6, which what arrives is of what may be tried (`growth.room`).
     package var shownShare = 0.55
 
     package init() {}

@@ -154,10 +154,11 @@ struct LowStreamTests {
         let told = "figure: drawn: seed \(seed), \(hosts.count) hosts, line of \(line): \(got)"
         print(told)
         #expect(got.heard >= 0.998 && got.wait <= .milliseconds(50), "\(told)")
+        #expect(got.bits >= 90_000 || line < 200_000, "\(told)")
         waits.append(got.wait)
       }
     }
-    withKnownIssue("one line in ten waits 40 to 50 ms", isIntermittent: true) {
+    withKnownIssue("one line in sixteen waits 40 to 50 ms", isIntermittent: true) {
       #expect(waits.sorted()[waits.count * 95 / 100] <= .milliseconds(40), "\(waits.sorted())")
     }
   }
