@@ -56,8 +56,8 @@ struct RelayedPicturesTests {
     #expect(more * 2 > later.count, "\(more) of \(later.count) pictures after it was wider")
   }
 
-  /// Method: the camera takes its pictures between the frames of sound.
-  @Test(arguments: [200_000, 400_000, 1_500_000] as [Double], [5, 11, 23])
+  /// Method: the camera takes its pictures with the frames of sound, or so many ms after them.
+  @Test(arguments: [200_000, 400_000, 1_500_000] as [Double], [0, 5, 11, 23])
   func `a host keeps to what the best of those who watch can take`(
     rate: Double, phase: Int
   ) throws {
