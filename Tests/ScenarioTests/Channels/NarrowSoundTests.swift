@@ -71,8 +71,21 @@ struct NarrowSoundTests {
     }
   }
 
-  /// Sound comes first: what two who speak leave of the line is too little for a low stream.
-  @Test func `pictures keep no sound back`() throws {
+  /// Sound comes first: it is as whole as without pictures. Of frames of 94 bytes the line carries
+  /// one speaker and not quite two: the second is heard in part, with pictures and without.
+  @Test(arguments: [80, 87, 94])
+  func `pictures keep no sound back`(byteCount: Int) throws {
+    let alone = try shares(byteCount, hasPictures: false)
+    let beside = try shares(byteCount, hasPictures: true)
+    let told = "figure: relay: three of \(byteCount) on 150000: \(alone), beside pictures \(beside)"
+    print(told)
+    #expect(alone[0] >= 0.99, "\(told)")
+    for (alone, beside) in zip(alone, beside) { #expect(beside >= alone - 0.01, "\(told)") }
+  }
+
+  /// Three hosts speak 50 frames a second, and show 25 pictures; what a member on a line of
+  /// 150 kbit/s heard of each in 20 s, after 40.
+  private func shares(_ byteCount: Int, hasPictures: Bool) throws -> [Double] {
     let world = try RelayedWorld(seed: 46)
     for host in 1...3 as ClosedRange<UInt32> {
       try world.join(
@@ -82,29 +95,19 @@ struct NarrowSoundTests {
     try world.join(11, .audience, pictures: RelayedWorld.pictures(sends: false, receives: true))
     world.run(.seconds(2))
     world.downlinks[11] = 150_000
-    show(world, seconds: 40, from: 0)
     let member = try #require(world.member(11))
-    let before = (1...3).map { member.heard[$0]?.count ?? 0 }
-    let seen = member.seen.values.reduce(0) { $0 + $1.count }
-    show(world, seconds: 20, from: 5000)
-    let shares = (1...3).map { host in
-      Double((member.heard[UInt32(host)]?.count ?? 0) - before[host - 1]) / 1000
-    }
-    let pictures = member.seen.values.reduce(0) { $0 + $1.count } - seen
-    let told = "figure: relay: three speak beside pictures, 150000: \(shares), \(pictures) pictures"
-    print(told)
-    #expect(shares[0] >= 0.99 && shares[1] >= 0.99, "\(told)")
-  }
-
-  /// Three hosts speak 50 frames and show 25 pictures a second.
-  private func show(_ world: RelayedWorld, seconds: Int, from first: UInt16) {
-    for step in 0..<(seconds * 50) {
+    var before: [UInt32: Int] = [:]
+    for step in 0..<(60 * 50) {
+      if step == 40 * 50 { before = member.heard.mapValues(\.count) }
       for host in 1...3 as ClosedRange<UInt32> {
-        let number = first &+ UInt16(step)
-        if step % 2 == 0 { _ = world.show(host, number / 2, bitsPerSecond: 1_000_000) }
-        world.speak(host, number &* 2, level: UInt8(16 + host * 4), byteCount: 80)
+        let number = UInt16(step)
+        if hasPictures, step % 2 == 0 { _ = world.show(host, number / 2, bitsPerSecond: 1_000_000) }
+        world.speak(host, number &* 2, level: UInt8(16 + host * 4), byteCount: byteCount)
       }
       world.run(.milliseconds(20))
+    }
+    return (1...3 as ClosedRange<UInt32>).map { host in
+      Double((member.heard[host]?.count ?? 0) - (before[host] ?? 0)) / 1000
     }
   }
 
