@@ -309,6 +309,7 @@ package final class ForwardingHub {
     let number = seat.keep(audio, sealed, in: packet, limits, &counters)
     seat.voice.handle(audio.label, pause: limits.speechPause, now: now)
     seat.voice.isForwarded = seat.room.isLoud(seat, limits: limits, now: now)
+    guard seat.voice.passes(now: now) else { return counters.audioSilent &+= 1 }
     guard seat.voice.isForwarded else { return counters.audioTooQuiet &+= 1 }
     pictures.listen(seat.room, now: now)
     for other in seat.room.seats where other !== seat && other.isThere(limits, now: now) {

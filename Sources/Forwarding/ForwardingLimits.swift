@@ -151,6 +151,8 @@ package struct ForwardingCounters: Equatable, Sendable {
   package var framesRecovered: UInt64 = 0
   /// Of a host that is not among the loudest.
   package var audioTooQuiet: UInt64 = 0
+  /// Frames of silence that nobody needs.
+  package var audioSilent: UInt64 = 0
   /// Frames that were not for a member whose line does not carry them.
   package var audioLeftOut: UInt64 = 0
   /// Of an audience.
@@ -194,6 +196,7 @@ package struct ForwardingCounters: Equatable, Sendable {
       ("copies_sent", "Copies of earlier frames in them.", copiesSent),
       ("frames_recovered", "Frames that came only as copies.", framesRecovered),
       ("audio_too_quiet", "Frames of hosts that are not among the loudest.", audioTooQuiet),
+      ("audio_silent", "Frames of silence that nobody needs.", audioSilent),
       ("audio_left_out", "Frames that a member's line does not carry.", audioLeftOut),
       ("audio_not_allowed", "Frames of members that may not publish.", audioNotAllowed),
       ("too_many", "Frames beyond the pace of a member.", tooMany),

@@ -120,10 +120,15 @@ struct VoiceLevel {
   /// dB above silence × 8, smoothed.
   private(set) var loudness = 0
   private(set) var lastHeard: Instant?
+  /// Since when there is nothing to hear in its frames; `nil` while there is.
+  private var silentSince: Instant?
+  /// When a frame was passed on.
+  private var passed = Instant.zero
   var isForwarded = false
 
   mutating func handle(_ label: ChannelAudioLabel, pause: Duration, now: Instant) {
     let level = (127 - Int(label.attenuation)) * 8
+    defer { silentSince = label.attenuation < Self.silence ? nil : silentSince ?? now }
     if isSpeaking(pause: pause, now: now) {
       loudness += (level - loudness) / 8
     } else {
@@ -134,8 +139,26 @@ struct VoiceLevel {
   }
 
   func isSpeaking(pause: Duration, now: Instant) -> Bool {
-    lastHeard.map { now < $0 + pause } ?? false
+    lastHeard.map { now < $0 + pause && !isSilent(now: now) } ?? false
   }
+
+  /// Whether a frame that has just come is for others: of silence there is one each second.
+  mutating func passes(now: Instant) -> Bool {
+    guard !isSilent(now: now) || now >= passed + Self.silencePause else { return false }
+    passed = now
+    return true
+  }
+
+  private func isSilent(now: Instant) -> Bool {
+    silentSince.map { now >= $0 + Self.silenceTail } ?? false
+  }
+
+  /// −dBov: less than the last of 16 bits.
+  private static let silence = 91
+  /// Frames of silence that go to all, so that what was heard before has ended in every decoder.
+  private static let silenceTail = Duration.milliseconds(200)
+  /// Who comes meanwhile hears of the host within that.
+  private static let silencePause = Duration.seconds(1)
 
   func rank(hysteresis: Int) -> Int { loudness + (isForwarded ? hysteresis * 8 : 0) }
 }

@@ -108,6 +108,30 @@ struct ForwardingHubTests {
     #expect(packets.count { $0.bytes[0] == 1 } == 0)
   }
 
+  @Test func `who is silent leaves its place at once, and is heard again from its first word`() {
+    for slot in 1...5 as ClosedRange<UInt32> { relay.join(slot) }
+    func speak(_ rounds: Range<UInt16>, levels: [UInt8]) {
+      relay.forgetReceived()
+      for round in rounds {
+        for (place, level) in levels.enumerated() {
+          relay.speak(UInt32(place + 1), round * 2, level: level)
+        }
+        relay.now = relay.now + .milliseconds(20)
+      }
+    }
+    func heard() -> [Int] {
+      let frames = (relay.received[5] ?? []).flatMap(\.audio)
+      return (1...4 as ClosedRange<UInt8>).map { slot in frames.count { $0.bytes[0] == slot } }
+    }
+    speak(0..<50, levels: [20, 25, 30, 50])
+    #expect(heard()[0] == 50 && heard()[3] <= 3)
+    speak(50..<100, levels: [127, 25, 30, 50])
+    #expect(heard()[0] <= 13 && heard()[3] >= 38, "\(heard())")
+    #expect(relay.hub.counters.audioSilent > 30)
+    speak(100..<150, levels: [20, 25, 30, 50])
+    #expect(heard()[0] == 50 && heard()[3] <= 1, "\(heard())")
+  }
+
   @Test func `nearly equal voices do not change places`() {
     for slot in 1...5 as ClosedRange<UInt32> { relay.join(slot) }
     for round in 0..<200 as Range<UInt16> {

@@ -61,6 +61,26 @@ struct PartsTests {
     #expect(voice.loudness == 1016 && !voice.isForwarded)
   }
 
+  @Test func `silence is no speech, and passes on once a second after its first frames`() {
+    var voice = VoiceLevel()
+    let pause = Duration.milliseconds(400)
+    let start = Instant(nanoseconds: 1)
+    /// Frames of 20 ms from one number on, and the numbers of those that passed.
+    func send(_ numbers: Range<Int>, level: UInt8) -> [Int] {
+      numbers.filter { number in
+        let now = start + .milliseconds(20 * number)
+        voice.handle(Relay.label(UInt16(number * 2), level), pause: pause, now: now)
+        return voice.passes(now: now)
+      }
+    }
+    #expect(send(0..<10, level: 90) == Array(0..<10))
+    #expect(send(10..<90, level: 91) == Array(10..<20) + [69])
+    #expect(!voice.isSpeaking(pause: pause, now: start + .milliseconds(1800)))
+    #expect(send(90..<93, level: 128 | 30) == Array(90..<93))
+    #expect(voice.loudness == 97 * 8, "the pause is not in its mean")
+    #expect(voice.isSpeaking(pause: pause, now: start + .milliseconds(1860)))
+  }
+
   @Test func `a room gives numbers to hosts, and takes them back`() {
     var limits = ForwardingLimits()
     limits.hosts = 2

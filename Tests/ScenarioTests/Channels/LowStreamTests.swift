@@ -107,13 +107,18 @@ struct LowStreamTests {
     return best
   }
 
-  @Test(arguments: [[1], [1, 2, 3]] as [[UInt32]])
-  func `each line has the best that it holds of the hosts' pictures`(hosts: [UInt32]) throws {
+  /// Method: all but the first host are silent, and send no frames or such as hold silence.
+  @Test(arguments: [([1], false), ([1, 2, 3], false), ([1, 2, 3], true)] as [([UInt32], Bool)])
+  func `each line has the best that it holds of the hosts' pictures`(
+    hosts: [UInt32], sendsSilence: Bool
+  ) throws {
     let world = try makeWorld(hosts, seed: 31)
-    _ = world.broadcast(hosts, seconds: 60, from: 0, bitsPerSecond: 2_500_000, speakers: [hosts[0]])
+    for host in hosts.dropFirst() { world.levels[host] = 127 }
+    let speakers = sendsSilence ? hosts : [hosts[0]]
+    _ = world.broadcast(hosts, seconds: 60, from: 0, bitsPerSecond: 2_500_000, speakers: speakers)
     let marks = Self.lines.compactMap { world.member($0.uid) }.map { mark($0) }
     let shown = world.broadcast(
-      hosts, seconds: 20, from: 3000, bitsPerSecond: 2_500_000, speakers: [hosts[0]])
+      hosts, seconds: 20, from: 3000, bitsPerSecond: 2_500_000, speakers: speakers)
     let usual =
       hosts.reduce(0.0) { sum, host in
         sum + Double((shown[host] ?? []).reduce(0) { $0 + $1.count * 8 }) / 20

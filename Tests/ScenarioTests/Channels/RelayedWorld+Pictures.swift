@@ -89,7 +89,7 @@ extension RelayedWorld {
           shown[host, default: []].append(picture)
         }
       }
-      for host in speakers ?? hosts { speak(host, number &* 3) }
+      for host in speakers ?? hosts { speak(host, number &* 3, level: levels[host] ?? 20) }
       run(end - now)
     }
     run(.milliseconds(500))

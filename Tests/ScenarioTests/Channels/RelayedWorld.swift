@@ -130,6 +130,8 @@ final class RelayedWorld {
 
   /// How long after the beginning of a thirtieth of a second a host's camera takes its picture.
   var phases: [UInt32: Duration] = [:]
+  /// How loud hosts say that they are, where not as others.
+  var levels: [UInt32: UInt8] = [:]
 
   private func queue(_ byteCount: Int, from address: SocketAddress) -> Duration? {
     guard let member = members.first(where: { $0.address == address }),
