@@ -45,3 +45,8 @@ closing_line_counts() {
   if [ $((passed + failed + skipped)) -eq 0 ]; then failed=1; fi
   echo "$passed $failed $skipped"
 }
+
+# exit_status_counts LOG EXIT_STATUS: a step that is one check.
+exit_status_counts() {
+  if [ "$2" -eq 0 ]; then echo "1 0 0"; else echo "0 1 0"; fi
+}
