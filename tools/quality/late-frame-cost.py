@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""late-prices.py CLIP.wav...: what a frame that comes too late costs, by what is done about it.
+"""late-frame-cost.py CLIP.wav...: what a frame that comes too late costs, by what is done about it.
 
 Speech through libopus (32 kbit/s, 20 ms frames); every three seconds or so, within speech, a frame
 is late. What is missing is made up by the codec; then
