@@ -126,8 +126,10 @@ public struct ContactBook: Sendable {
   /// Keeps the identity of a contact card under a name, as verified: whoever took the card from
   /// its owner need not compare a code.
   ///
-  /// - Parameter name: `nil` = the one on the card. Another one is this host's own: a call to it
-  ///   goes to the identity.
+  /// - Parameters:
+  ///   - card: The card that its owner gave.
+  ///   - name: `nil` = the one on the card. Another one is this host's own: a call to it goes to
+  ///     the identity.
   /// - Throws: `identityChanged` when another identity is pinned by that name, `invalidArgument`
   ///   when there is no name; nothing has changed then.
   public func keep(_ card: PeerCard, as name: String? = nil) throws(EarshotError) -> Entry {
@@ -186,7 +188,9 @@ public struct ContactBook: Sendable {
   /// Gives a pinned name another one on this host, or one to an identity that has none. A call to
   /// the new name goes to the identity, whatever name that has at its rendezvous.
   ///
-  /// - Parameter name: or an ID.
+  /// - Parameters:
+  ///   - name: or an ID.
+  ///   - other: The new name.
   /// - Returns: `nil` when the name is not pinned.
   /// - Throws: `invalidArgument` when the other name is pinned, or no card is kept by which the
   ///   new name could be told from one at a rendezvous; nothing has changed then.

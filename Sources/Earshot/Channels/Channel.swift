@@ -38,7 +38,9 @@ public struct Channel: Sendable {
 
   /// Removes a member; needs the word `manage` on the own token. `removalFinished` tells.
   ///
-  /// - Parameter banSeconds: How long its identity is kept out, at most a day; 0 = not at all.
+  /// - Parameters:
+  ///   - uid: The member.
+  ///   - banSeconds: How long its identity is kept out, at most a day; 0 = not at all.
   public func remove(_ uid: UInt32, banSeconds: UInt32 = 0) async throws(EarshotError) {
     try await Self.change(endpoint) { client, _ throws(ChannelRefusal) in
       try client.removeMember(uid, banSeconds: banSeconds, from: name.identity.id)
@@ -106,6 +108,8 @@ extension Endpoint {
   /// of it.
   ///
   /// - Parameters:
+  ///   - name: The channel, with its key where it has one.
+  ///   - role: Whether to be heard, as a host, or to listen.
   ///   - uid: The uid to ask for; 0 = any.
   ///   - token: The token of a channel with a key (`ChannelName.needsToken`).
   public func join(

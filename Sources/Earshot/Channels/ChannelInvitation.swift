@@ -13,7 +13,9 @@ public struct ChannelInvitation: Sendable, Equatable, CustomStringConvertible {
   /// For `Endpoint.join`, or for `Channel.renewToken` where the channel is joined already.
   public let token: String
 
-  /// - Parameter token: the token of one member.
+  /// - Parameters:
+  ///   - channel: the channel, with its key.
+  ///   - token: the token of one member.
   public init(channel: ChannelName, token: String) {
     self.channel = channel
     self.token = token

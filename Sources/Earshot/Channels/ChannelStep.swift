@@ -18,8 +18,12 @@ public enum ChannelConnection: String, Sendable {
 
 /// Why something happened in a channel.
 public enum ChannelReason: String, Sendable, CaseIterable {
-  // swift-format-ignore: AllPublicDeclarationsHaveDocumentation
-  case joining, joinSucceeded, rejoinSucceeded
+  /// It was asked for.
+  case joining
+  /// The rendezvous has let it in.
+  case joinSucceeded
+  /// The rendezvous has let it in again after a time without contact.
+  case rejoinSucceeded
   /// Nothing was heard of it for 4 s.
   case interrupted
   /// Nothing was heard of it for 20 minutes.
