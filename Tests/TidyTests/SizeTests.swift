@@ -11,7 +11,6 @@ import Testing
     "Tests/MessagingTests/FlowTests.swift asks for credit that got lost",
     "Tests/MessagingTests/RestingTests.swift remembers what matters",
     "Tests/ReactorTests/MachineDriverTests.swift a thousand datagrams go out and come back",
-    "tools/load/LoadRun.swift requests",
   ]
 
   @Test func `a file has at most 400 lines`() {

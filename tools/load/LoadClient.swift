@@ -24,6 +24,14 @@ struct LoadClient {
     self.connection = connection
   }
 
+  /// The same client at a server that has its keys from a file: `BesideServer`.
+  init(_ client: LoadClient, remote: ConnectionID, sendKeys: PacketKeys, receiveKeys: PacketKeys) {
+    self.init(id: client.id, socket: client.socket, connection: client.connection)
+    self.remote = remote
+    self.sendKeys = sendKeys
+    self.receiveKeys = receiveKeys
+  }
+
   var isRegistered: Bool { sendKeys != nil }
 
   mutating func start(_ split: borrowing SplitKeys, remote: ConnectionID) {
@@ -79,7 +87,10 @@ struct LoadClient {
     seal(&packet)
   }
 
-  enum Answer { case pong, result(number: UInt32), other }
+  /// What LOOKUP_RESULT has besides the card: type, request, status, length.
+  static let resultByteCount = 8
+
+  enum Answer { case pong, result(number: UInt32, byteCount: Int), other }
 
   /// Opens a packet; what it answers.
   @_lifetime(bytes: copy bytes)
@@ -94,7 +105,7 @@ struct LoadClient {
         case .pong: return .pong
         case .message(_, let range):
           receivedByteCount &+= UInt32(range.count)
-          return .result(number: number)
+          return .result(number: number, byteCount: range.count)
         default: break
         }
       }

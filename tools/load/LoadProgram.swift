@@ -6,6 +6,7 @@ import Primitives
 enum LoadProgram {
   static let usage = """
     usage: LoadCommand [--server FILE] [--clients N] [--seconds S] [--sources N] [--window N]
+                       [--beside FILE [--turns N]]
 
     Starts earshot-rendezvous on core 0, registers clients from core 1, and measures. Stops by itself.
 
@@ -14,6 +15,8 @@ enum LoadProgram {
       --seconds S     for each kind of request     (default: 5)
       --sources N     addresses in 127.0.0.0/8     (default: 8)
       --window N      requests under way           (default: 256)
+      --beside FILE   Benchmarks/LookUpC/lookups.c as a program: look-ups there and here in turns
+      --turns N       of each                      (default: 5)
 
     example:
       swift build -c release && .build/release/LoadCommand --clients 20000
@@ -33,6 +36,8 @@ enum LoadProgram {
       options.seconds = try arguments.number("--seconds", "seconds", in: 0.1...60) ?? 5
       options.sources = try arguments.integer("--sources", "addresses", in: 1...250) ?? 8
       options.window = try arguments.integer("--window", "requests", in: 1...4096) ?? 256
+      options.beside = try arguments.option("--beside")
+      options.turns = try arguments.integer("--turns", "turns", in: 1...100) ?? 5
       try arguments.finish()
       let run = LoadRun(options)
       print(try run.measure())
@@ -56,4 +61,7 @@ struct LoadOptions {
   var seconds = 5.0
   var sources = 8
   var window = 256
+  /// The C program that answers look-ups in turns with the rendezvous; `nil` for none.
+  var beside: String?
+  var turns = 5
 }

@@ -16,6 +16,8 @@ final class LoadRun {
   /// Resident memory when half of the clients were there: the second half shows what a client costs
   /// without what a busy server costs anyway.
   private var halfwayMemory = 0
+  /// Of the last answer to a look-up: its message, and its datagram.
+  private var answerByteCounts = (body: 0, datagram: 0)
   private var server = SocketAddress(v4: 127, 0, 0, 1, port: 0)
 
   /// A socket in an array: the array needs something copyable.
@@ -36,9 +38,10 @@ final class LoadRun {
     let emptyMemory = process.residentByteCount
     let registration = try register(card, process)
     let memory = process.residentByteCount
-    let pings = requests(process, isLookUp: false)
-    let lookUps = requests(process, isLookUp: true)
+    let pings = requests(process, isLookUp: false, seconds: options.seconds)
+    let lookUps = requests(process, isLookUp: true, seconds: options.seconds)
     let memoryAfter = process.residentByteCount
+    let besides = try besides(process)
     let stopStart = SystemClock.now
     let code = process.stop()
     let stopSeconds = Double(SystemClock.now.nanoseconds(since: stopStart)) / 1e9
@@ -52,7 +55,7 @@ final class LoadRun {
       "bytesPerClient":\(round1(Double(memory - emptyMemory) / Double(max(1, clients.count)))),\
       "bytesPerFurtherClient":\
       \(round1(Double(memory - halfwayMemory) / Double(max(1, clients.count - clients.count / 2)))),\
-      "ping":\(pings.json),"lookUp":\(lookUps.json),\
+      "ping":\(pings.json),"lookUp":\(lookUps.json),\(besides)\
       "stopSeconds":\(round1(stopSeconds * 100) / 100),"exitCode":\(code)}
       """
   }
@@ -192,64 +195,126 @@ final class LoadRun {
     }
   }
 
-  /// Keeps `window` requests under way, each from the next client in turn.
-  private func requests(_ process: ServerProcess, isLookUp: Bool) -> Result {
+  /// What one kind of request has come to so far.
+  private struct Turn {
+    let isLookUp: Bool
     var latencies: [UInt32] = []
-    latencies.reserveCapacity(4_000_000)
     var next = 0
     var underWay = 0
     var lost = 0
     var lastAnswer = SystemClock.now
+
+    init(isLookUp: Bool) {
+      self.isLookUp = isLookUp
+      latencies.reserveCapacity(4_000_000)
+    }
+  }
+
+  /// Keeps `window` requests under way for so many seconds, each from the next client in turn.
+  private func requests(
+    _ process: ServerProcess, isLookUp: Bool, seconds: Double
+  ) -> Result {
+    var turn = Turn(isLookUp: isLookUp)
     let start = SystemClock.now
     let startCPU = process.processorSeconds
-    let end = start + .nanoseconds(Int64(options.seconds * 1e9))
+    let end = start + .nanoseconds(Int64(seconds * 1e9))
     var now = start
     while now < end {
-      while underWay < options.window {
-        let target = clients[(next + 1) % clients.count].id
-        clients[next].sentAt = now
-        send(clients[next].socket) { packet in
-          if isLookUp {
-            clients[next].writeLookUp(target, into: &packet)
-          } else {
-            clients[next].writePing(into: &packet)
-          }
-        }
-        next = (next + 1) % clients.count
-        underWay += 1
-      }
+      ask(&turn, now)
       flush()
-      receive { [self] bytes in
-        guard let index = byConnection[SealedPacket.connectionID(of: bytes.span)] else { return }
-        switch clients[index].open(&bytes) {
-        case .pong where !isLookUp: break
-        case .result(let number) where isLookUp:
-          send(clients[index].socket) {
-            clients[index].writeFeedback(number, into: &$0, now: now)
-          }
-        default: return
-        }
-        underWay -= 1
-        lastAnswer = now
-        let elapsed = SystemClock.now.nanoseconds(since: clients[index].sentAt)
-        latencies.append(UInt32(clamping: elapsed))
-      }
+      readAnswers(&turn, now)
       now = SystemClock.now
-      if now.nanoseconds(since: lastAnswer) > 200_000_000 {
+      if now.nanoseconds(since: turn.lastAnswer) > 200_000_000 {
         // What is missing by now was dropped by a full socket.
-        lost += underWay
-        underWay = 0
-        lastAnswer = now
+        turn.lost += turn.underWay
+        turn.underWay = 0
+        turn.lastAnswer = now
       }
     }
     flush()
-    let seconds = Double(now.nanoseconds(since: start)) / 1e9
+    let passed = Double(now.nanoseconds(since: start)) / 1e9
     let cpu = process.processorSeconds - startCPU
-    latencies.sort()
+    let latencies = turn.latencies.sorted()
     return Result(
-      perSecond: Double(latencies.count) / seconds, p50: percentile(latencies, 0.5),
+      perSecond: Double(latencies.count) / passed, p50: percentile(latencies, 0.5),
       p99: percentile(latencies, 0.99),
-      processorMicroseconds: cpu * 1e6 / Double(max(1, latencies.count)), lost: lost)
+      processorMicroseconds: cpu * 1e6 / Double(max(1, latencies.count)), lost: turn.lost)
+  }
+
+  private func ask(_ turn: inout Turn, _ now: Instant) {
+    while turn.underWay < options.window {
+      let next = turn.next
+      let target = clients[(next + 1) % clients.count].id
+      clients[next].sentAt = now
+      send(clients[next].socket) { packet in
+        if turn.isLookUp {
+          clients[next].writeLookUp(target, into: &packet)
+        } else {
+          clients[next].writePing(into: &packet)
+        }
+      }
+      turn.next = (next + 1) % clients.count
+      turn.underWay += 1
+    }
+  }
+
+  private func readAnswers(_ turn: inout Turn, _ now: Instant) {
+    receive { [self] bytes in
+      guard let index = byConnection[SealedPacket.connectionID(of: bytes.span)] else { return }
+      let byteCount = bytes.count
+      switch clients[index].open(&bytes) {
+      case .pong where !turn.isLookUp: break
+      case .result(let number, let body) where turn.isLookUp:
+        answerByteCounts = (body, byteCount)
+        send(clients[index].socket) {
+          clients[index].writeFeedback(number, into: &$0, now: now)
+        }
+      default: return
+      }
+      turn.underWay -= 1
+      turn.lastAnswer = now
+      let elapsed = SystemClock.now.nanoseconds(since: clients[index].sentAt)
+      turn.latencies.append(UInt32(clamping: elapsed))
+    }
+  }
+
+  // MARK: - Beside a C program
+
+  /// Look-ups of the rendezvous and of the C program in turns; empty without one.
+  private func besides(_ process: ServerProcess) throws(UsageError) -> String {
+    guard let program = options.beside else { return "" }
+    let card = answerByteCounts.body - LoadClient.resultByteCount
+    let beside = try BesideServer(program, clients, cardByteCount: card, random: &random)
+    var (ours, plain): ([String], [String]) = ([], [])
+    var (others, address) = (beside.clients, beside.process.address)
+    var sizes: [Int] = []
+    for _ in 0..<options.turns {
+      ours.append(requests(process, isLookUp: true, seconds: options.seconds).json)
+      settle()
+      sizes.append(answerByteCounts.datagram)
+      swap(&clients, &others)
+      swap(&server, &address)
+      plain.append(requests(beside.process, isLookUp: true, seconds: options.seconds).json)
+      settle()
+      sizes.append(answerByteCounts.datagram)
+      swap(&clients, &others)
+      swap(&server, &address)
+    }
+    _ = beside.stop()
+    return """
+      "besides":{"lookUp":[\(ours.joined(separator: ","))],"c":[\(plain.joined(separator: ","))],\
+      "answerBytes":\(sizes)},
+      """
+  }
+
+  /// Reads what is still under way: who had no FEEDBACK would send it again in the other's turn.
+  private func settle() {
+    var rest = Turn(isLookUp: true)
+    let end = SystemClock.now + .milliseconds(100)
+    while SystemClock.now < end {
+      readAnswers(&rest, SystemClock.now)
+      flush()
+    }
   }
 
   private func percentile(_ sorted: [UInt32], _ share: Double) -> Double {

@@ -7,17 +7,24 @@ final class ServerProcess {
   private(set) var pid: pid_t = 0
   let address: SocketAddress
 
-  init(_ program: String, data: String, core: Int) throws(UsageError) {
+  convenience init(_ program: String, data: String, core: Int) throws(UsageError) {
+    try self.init(
+      [
+        program, "--listen", "127.0.0.1:0", "--data", data, "--json", "--limits", "measurement",
+        "--log-level", "error",
+      ], core: core)
+  }
+
+  /// A program that first says where it listens.
+  init(_ command: [String], core: Int) throws(UsageError) {
+    let program = command.first ?? ""
     var pipeEnds: [Int32] = [0, 0]
     guard unsafe pipe(&pipeEnds) == 0 else { throw UsageError("no pipe") }
     var actions = unsafe posix_spawn_file_actions_t()
     unsafe posix_spawn_file_actions_init(&actions)
     unsafe posix_spawn_file_actions_adddup2(&actions, pipeEnds[1], 1)
     unsafe posix_spawn_file_actions_addclose(&actions, pipeEnds[0])
-    let words = [
-      "taskset", "-c", "\(core)", program, "--listen", "127.0.0.1:0", "--data", data, "--json",
-      "--limits", "measurement", "--log-level", "error",
-    ]
+    let words = ["taskset", "-c", "\(core)"] + command
     let pid = unsafe Self.spawn(words, &actions)
     close(pipeEnds[1])
     guard let pid else { throw UsageError("cannot start \(program)") }

@@ -6,6 +6,8 @@ Sample 0 of both files is the same instant, so the lag of HEARD is the delay fro
   pesq_wb             ITU-T P.862.2, mean over pieces of at most 15 s
   pieces              the score of each
   delay_p50, _p95     ms: lag of each 320 ms of speech, by cross-correlation at 8 kHz
+  delay_p95_settled   ms: the same from the second second on
+  delay_first_minute, delay_last_minute  ms: median there, of what lasts two minutes or more
   gap_ms              speech of which nothing is heard: 10 ms blocks more than 25 dB below PLAYED
   zeros_ms            runs of 5 ms and more of digital silence within speech
   clicks_per_minute   blocks of 2 ms above 3 kHz that stand alone: 8 times as high as their
@@ -188,6 +190,20 @@ def score(reference, degraded, track, whole, given):
     return [round(float(value), 3) for value in scores]
 
 
+def settled_delays(track, seconds):
+    """Of delays in ms: the 95th percentile after the first second, and medians of both ends."""
+
+    def of(low, high, percentile):
+        values = [1000 * lag for time, lag in track if low <= time < high]
+        return round(float(np.percentile(values, percentile)), 1) if values else None
+
+    found = {"delay_p95_settled": of(1, seconds, 95)}
+    if seconds >= 120:
+        found["delay_first_minute"] = of(0, 60, 50)
+        found["delay_last_minute"] = of(seconds - 60, seconds, 50)
+    return found
+
+
 def measure(reference, degraded, given=None):
     """All numbers; `given` are the boundaries of the sounds that PLAYED is made of, in samples."""
     whole = whole_lag(reference, degraded)
@@ -201,6 +217,7 @@ def measure(reference, degraded, given=None):
         "pieces": scores,
         "delay_p50": round(float(np.percentile(values, 50)), 1),
         "delay_p95": round(float(np.percentile(values, 95)), 1),
+        **settled_delays(track, len(reference) / RATE),
         "gap_ms": gaps(reference, moved),
         "zeros_ms": zeros(reference, degraded, whole),
         "clicks_per_minute": round(len(found) * 60 * RATE / len(reference), 2),
