@@ -112,6 +112,18 @@ package struct RedisConnection: ~Copyable {
     return unsafe Self.readReply(raw)
   }
 
+  /// The replies to the oldest commands that have none yet: waits for one, and takes those that
+  /// came with it.
+  package mutating func nextReplies() throws(RedisError) -> [SharedReply] {
+    var replies = [try nextReply()]
+    while true {
+      var raw: UnsafeMutableRawPointer?
+      guard unsafe redisGetReplyFromReader(context, &raw) == REDIS_OK else { throw failure }
+      guard unsafe raw != nil else { return replies }
+      replies.append(unsafe Self.readReply(raw))
+    }
+  }
+
   // MARK: - Subscription
 
   /// Listens to channels from now on; the connection is for nothing else then.

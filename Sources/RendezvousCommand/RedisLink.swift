@@ -229,11 +229,14 @@ struct RedisCommandThread: Sendable {
     try connection.use { connection throws(RedisError) in
       for command in commands { try connection.append(command) }
     }
-    for command in commands {
-      let reply = try connection.use { connection throws(RedisError) in
-        try connection.nextReply()
+    var waiting = commands[...]
+    while !waiting.isEmpty {
+      let replies = try connection.use { connection throws(RedisError) in
+        try connection.nextReplies()
       }
-      mailbox.append([.reply(reply, to: command.number)])
+      guard replies.count <= waiting.count else { throw RedisError("a reply to no command") }
+      mailbox.append(zip(replies, waiting).map { .reply($0, to: $1.number) })
+      waiting = waiting.dropFirst(replies.count)
     }
   }
 

@@ -49,6 +49,7 @@ extension ServeOptions {
     if relays != fresh.relays { return "--turn" }
     if relaySecret != fresh.relaySecret { return "--turn-secret" }
     if redis != fresh.redis { return "--redis" }
+    if clientLimit != fresh.clientLimit { return "--limit-clients" }
     if logsIdentities != fresh.logsIdentities { return "--log-identities" }
     return nil
   }

@@ -25,6 +25,8 @@ struct ServeOptions {
       --config FILE        these options from a file, a line each, like
                            metrics = HOST:PORT; the command line goes before it;
                            SIGHUP reads it again
+      --limit-clients N    clients that are registered at once, 1...1048576
+                           (default: 65536)
       --drain SECONDS      at the end let in nobody, and wait for so long until
                            messages under way are delivered
                            (default: 0; at most 600)
@@ -107,6 +109,8 @@ struct ServeOptions {
   var redis: RedisOptions?
   /// The file with the list of nodes that the root has signed.
   var nodes: String?
+  /// Clients that may be registered at once; `nil` = as many as usual.
+  var clientLimit: Int?
   /// How long the end waits for messages under way.
   var drain: Duration
   var printsJSON: Bool
@@ -130,6 +134,7 @@ struct ServeOptions {
     relayKey = try arguments.option("--relay-key")
     redis = try RedisOptions(&arguments, environment: environment)
     nodes = try arguments.file("--nodes")
+    clientLimit = try arguments.integer("--limit-clients", "clients", in: 1...1_048_576)
     drain = .seconds(try arguments.number("--drain", "seconds", in: 0...600) ?? 0)
     let isOpen = try arguments.flag("--open")
     printsJSON = try arguments.flag("--json")

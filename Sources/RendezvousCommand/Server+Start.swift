@@ -26,6 +26,12 @@ extension Server {
     throw .usage(UsageError("\(option): '\(text)' has no address."))
   }
 
+  static func limits(_ options: ServeOptions) -> ServerLimits {
+    var limits = options.isMeasurement ? .measurement : ServerLimits()
+    if let clients = options.clientLimit { limits.sessions = clients }
+    return limits
+  }
+
   static func openSocket(at address: SocketAddress) throws(ReactorError) -> UDPSocket {
     var options = UDPSocket.Options()
     options.slotCount = 64

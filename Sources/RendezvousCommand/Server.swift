@@ -65,9 +65,10 @@ final class Server {
       admission: admission, tokenKey: tokenKey, relays: relays, nodes: nodes)
     settings.relayIDs = try Self.relayIDs(options)
     redis = try Self.openRedis(options, node: id, random: random.split())
+    redis?.store.home = store
     let machine = RendezvousMachine(
       settings, store: redis?.store ?? store,
-      limits: options.isMeasurement ? .measurement : ServerLimits(), random: random)
+      limits: Self.limits(options), random: random)
     do throws(ReactorError) {
       loop = try EventLoop()
       driver = MachineDriver(machine, socket: try Self.openSocket(at: listen), on: loop)

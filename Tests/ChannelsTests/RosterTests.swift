@@ -121,14 +121,14 @@ import Wire
       bans.contains(id(number), in: channels[place], now: Self.now)
     }
     for number in UInt64(1)...3 {
-      let ban = ChannelBans.Ban(
+      let ban = ChannelBan(
         channel: channels[0], id: id(number), until: Self.now + .seconds(Int64(number)))
       bans.insert(ban, limits, now: Self.now)
       #expect(isBanned(number, 0) && !isBanned(number, 1))
     }
     #expect(!isBanned(1, 0) && bans.count == 2)
     for number in UInt64(4)...5 {
-      let ban = ChannelBans.Ban(
+      let ban = ChannelBan(
         channel: channels[1], id: id(number), until: Self.now + .seconds(Int64(number)))
       bans.insert(ban, limits, now: Self.now)
     }
@@ -145,12 +145,12 @@ import Wire
     func channel(_ number: UInt8) -> Bytes32 { Bytes32(InlineArray(repeating: number)) }
     func id(_ number: Int) -> PeerID { PeerID(word0: UInt64(number), word1: 0, word2: 0, word3: 0) }
     bans.insert(
-      ChannelBans.Ban(channel: channel(0), id: id(0), until: Self.now + .seconds(1)), limits,
+      ChannelBan(channel: channel(0), id: id(0), until: Self.now + .seconds(1)), limits,
       now: Self.now)
     for number in 1...400 {
       let other = channel(UInt8(1 + number % 4))
       bans.insert(
-        ChannelBans.Ban(channel: other, id: id(number), until: Self.now + .seconds(99)), limits,
+        ChannelBan(channel: other, id: id(number), until: Self.now + .seconds(99)), limits,
         now: Self.now)
     }
     #expect(bans.count == 9 && bans.contains(id(0), in: channel(0), now: Self.now))

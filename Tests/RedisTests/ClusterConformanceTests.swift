@@ -88,6 +88,21 @@ import Wire
   }
 
   @Test(arguments: kinds)
+  func `a ban is told to all nodes, and can be fetched`(kind: StoreUnderTest.Kind) throws {
+    let (first, second) = try begin(kind)
+    try second.listen()
+    let ban = StoredBan(channel: Bytes32(bob), id: alice, until: 9000)
+    try first.keep(ban, now: 100)
+    let word = MemberBanned(channel: ban.channel, id: ban.id, until: ban.until)
+    #expect(try second.hear() == [.banned(word)])
+    #expect(second.shared.pollBans() == nil)
+    second.shared.fetchBans()
+    try second.serve()
+    #expect(second.shared.pollBans() == [ban])
+    #expect(second.shared.pollBans() == nil)
+  }
+
+  @Test(arguments: kinds)
   func `the newer of two sessions of a program stays`(kind: StoreUnderTest.Kind) throws {
     let (first, second) = try begin(kind)
     #expect(first.shared.announce(record(node: 1, serial: 5), audience: nil, life: .seconds(60)))

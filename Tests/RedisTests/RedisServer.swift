@@ -6,12 +6,16 @@ final class RedisServer {
   private var process: pid_t = 0
   private var output: Int32 = -1
   private let scratch: String
+  private let more: [String]
 
   static let path = "/usr/bin/redis-server"
   static var exists: Bool { unsafe access(path, X_OK) == 0 }
 
   /// Starts it, and waits until it takes connections; `nil` when it does not.
-  init?() {
+  ///
+  /// - Parameter more: Options.
+  init?(_ more: [String] = []) {
+    self.more = more
     var template = Array("/tmp/earshot-redis-XXXXXX".utf8CString)
     let isMade = unsafe template.withUnsafeMutableBufferPointer { buffer in
       unsafe buffer.baseAddress.map { unsafe mkdtemp($0) != nil } ?? false
@@ -60,7 +64,7 @@ final class RedisServer {
       Self.path, "--port", "\(port)", "--bind", "127.0.0.1", "--save", "", "--dir", scratch,
       "--logfile", "",
     ]
-    var words = unsafe options.map { unsafe strdup($0) }
+    var words = unsafe (options + more).map { unsafe strdup($0) }
     unsafe words.append(nil)
     let result = unsafe posix_spawn(&process, Self.path, &actions, nil, words, environ)
     unsafe words.forEach { unsafe free($0) }

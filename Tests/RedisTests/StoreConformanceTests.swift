@@ -157,6 +157,19 @@ import Wire
     }
   }
 
+  /// What a node has for itself alone was the limit of all of them: a million.
+  @Test(arguments: [StoreUnderTest.Kind.redis].filter(StoreUnderTest.Kind.here.contains))
+  func `several nodes have room for more names and cards than one`(
+    kind: StoreUnderTest.Kind
+  ) throws {
+    let store = try StoreUnderTest(kind, path: path)
+    try store.fill(1_000_000)
+    #expect(try store.bind(name("alice"), to: alice, now: 100) == .granted)
+    try store.keep([1], serial: 1, of: alice, seen: 100)
+    #expect(try store.card(of: alice) == [1])
+    #expect(store.shared.counters.writesLost == 0)
+  }
+
   @Test func `what a store elsewhere was not asked for cannot be read`() throws {
     let store = try StoreUnderTest(.model, path: path).store
     let name = try name("alice")

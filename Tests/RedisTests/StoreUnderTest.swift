@@ -20,14 +20,16 @@ final class StoreUnderTest {
   let store: any RegistrationStore
   private let server: RedisServer?
   private var connection: RedisConnection?
+  private var listener: RedisConnection?
   private let model: RedisModel?
 
-  init(_ kind: Kind, limits: StoreLimits = StoreLimits(), path: String) throws {
+  /// - Parameter limits: `nil` = those that the store has by itself.
+  init(_ kind: Kind, limits: StoreLimits? = nil, path: String) throws {
     var server: RedisServer?
     var model: RedisModel?
     switch kind {
-    case .memory: store = MemoryStore(limits: limits)
-    case .sqlite: store = try SQLiteStore(path: path, limits: limits)
+    case .memory: store = MemoryStore(limits: limits ?? StoreLimits())
+    case .sqlite: store = try SQLiteStore(path: path, limits: limits ?? StoreLimits())
     case .redis:
       server = RedisServer()
       #expect(server != nil, "redis-server does not start")
@@ -51,10 +53,12 @@ final class StoreUnderTest {
     store.shared?.handleConnection()
   }
 
-  private static func shared(_ limits: StoreLimits, node: UInt64 = 1) -> SharedStore {
-    SharedStore(
-      SecretKey(), node: PeerID(word0: node, word1: 0, word2: 0, word3: 0), limits: limits,
-      random: RandomSource(seed: node))
+  private static func shared(_ limits: StoreLimits?, node: UInt64 = 1) -> SharedStore {
+    let (id, random) = (
+      PeerID(word0: node, word1: 0, word2: 0, word3: 0), RandomSource(seed: node)
+    )
+    guard let limits else { return SharedStore(SecretKey(), node: id, random: random) }
+    return SharedStore(SecretKey(), node: id, limits: limits, random: random)
   }
 
   private static func connect(to server: RedisServer) throws -> RedisConnection {
@@ -117,6 +121,48 @@ final class StoreUnderTest {
     let ticket = try #require(shared.fetch(wish, now: now))
     try serve()
     while let next = shared.pollTicket(), next != ticket {}
+  }
+
+  /// From now on what other nodes say is kept for `hear`.
+  func listen() throws {
+    guard let shared = store.shared else { return }
+    if let server {
+      let address = try #require(RedisAddress("redis://127.0.0.1:\(server.port)"))
+      var listener = try RedisConnection.connect(address, password: nil)
+      try listener.subscribe(to: shared.channels)
+      self.listener = consume listener
+    } else {
+      _ = try hear()
+    }
+  }
+
+  /// What other nodes have said; of the real server within a second.
+  func hear() throws -> [NodeWord] {
+    guard let shared = store.shared else { return [] }
+    var posts: [[UInt8]] = []
+    if let model {
+      posts = shared.channels.flatMap { model.takePosts(of: $0, by: shared.channels[0]) }
+    }
+    for _ in 0..<5 where posts.isEmpty {
+      if let heard = try listener?.messages(within: 200) { posts = heard }
+    }
+    return posts.compactMap { shared.open($0) }
+  }
+
+  /// As many names and cards of others as fill a service.
+  func fill(_ count: Int) throws {
+    let script = """
+      for index = 1, 1000 do
+        local words = {}
+        for other = 1, 100 do
+          words[other * 2 - 1], words[other * 2] = 100, ARGV[1]..':'..index..':'..other
+        end
+        redis.call('ZADD', 'earshot:names', unpack(words))
+        redis.call('ZADD', 'earshot:cards', unpack(words))
+      end
+      return 1
+      """
+    for part in 0..<count / 100_000 { _ = try connection?.run(["EVAL", script, "0", "\(part)"]) }
   }
 
   /// All is forgotten, and the connection stands.

@@ -1,9 +1,10 @@
 import Primitives
-import Rendezvous
 import SecureSession
 import Simulation
 import Testing
 import Wire
+
+@testable import Rendezvous
 
 /// Several nodes as one service (docs/protocol/cluster.md): `SharedStore`, `StoreWork`,
 /// `ForwardRoute`, `OpenHandshake` and `LookUp+Result` together, on a model of Redis.
@@ -70,13 +71,22 @@ import Wire
   }
 
   /// Method: Redis goes away; dave is at alice's node; then Redis comes back.
-  @Test func `without Redis a node serves its own and says that it cannot know more`() {
+  @Test func `without Redis a node serves its own and says that it cannot know more`() throws {
     joinAll()
     let dave = TestClient(4)
     world.join(dave, 0, name: "dave")
     for node in world.nodes { node.setRedis(isThere: false) }
     #expect(world.lookUp(.id(bob.id), alice, at: 0)?.status == .unavailable)
     #expect(world.forward(from: alice, to: bob.id, at: 0)?.status == .unavailable)
+    // Its own clients are found, by name and by ID; of nobody it is said that there is none.
+    for target in [.id(dave.id), .name(try #require(PeerName("dave")))] as [LookUp.Target] {
+      let found = world.lookUp(target, alice, at: 0)
+      #expect(found?.status == .online && found?.card == dave.card.bytes)
+    }
+    for name in ["bob", "nobody"] {
+      let target = LookUp.Target.name(try #require(PeerName(name)))
+      #expect(world.lookUp(target, alice, at: 0)?.status == .unavailable)
+    }
     dave.messages = []
     #expect(world.forward(from: alice, to: dave.id, at: 0)?.status == .forwarded)
     #expect(dave.bodies.count == 1)
@@ -93,6 +103,32 @@ import Wire
     world.join(carol, 0, name: "carol")
     #expect(carol.response?.status == .nameGranted)
     #expect(world.lookUp(.id(carol.id), bob, at: 1)?.status == .online)
+  }
+
+  /// Method: bob shows himself to alice alone; Redis is connected, and says nothing.
+  @Test func `without Redis a hidden client of the node is found by its audience alone`() throws {
+    bob.abilities = [.audience]
+    for (client, name) in [(alice, "alice"), (bob, "bob"), (carol, "carol")] {
+      world.join(client, 0, name: name)
+    }
+    bob.request(
+      .audience(Audience([AudienceMark(of: alice.id, for: bob.id)])), now: world.nodes[0].now)
+    world.run(.seconds(2))
+    world.nodes[0].isRedisSilent = true
+    for target in [.id(bob.id), .name(try #require(PeerName("bob")))] as [LookUp.Target] {
+      #expect(world.lookUp(target, alice, at: 0)?.status == .online)
+      #expect(world.lookUp(target, carol, at: 0)?.status == .unavailable)
+    }
+    let words: [UInt8] = []
+    let farewell = bob.seal { CloseFrame(code: .done).write(words.span, to: &$0) }
+    world.nodes[0].receive(farewell, from: bob.address)
+    let target = LookUp.Target.name(try #require(PeerName("bob")))
+    #expect(world.lookUp(target, alice, at: 0)?.status == .unavailable)
+  }
+
+  @Test func `a node keeps nothing of what a registration needed when it is done`() {
+    joinAll()
+    for node in world.nodes { #expect(node.shared?.registrations.count == 0) }
   }
 
   /// Method: Redis forgets which programs there are; both nodes connect anew.

@@ -1,4 +1,5 @@
 import Arguments
+import Rendezvous
 import Testing
 
 @testable import RendezvousCommand
@@ -42,6 +43,24 @@ import Testing
     let known = Set(ConfigFile.values.keys).union(ConfigFile.flags)
     #expect(Set(named).subtracting(known) == ["config", "print-id", "version", "help"])
     #expect(known.subtracting(named).isEmpty)
+  }
+
+  @Test func `the clients of a node may be more than usual, and no more than it can count`() throws
+  {
+    func options(_ words: [String]) throws -> ServeOptions {
+      try ServeOptions(Arguments(["--data", "d"] + words), environment: [:])
+    }
+    func sessions(_ words: String...) throws -> Int {
+      RendezvousCommand.Server.limits(try options(words)).sessions
+    }
+    #expect(try sessions() == 65_536)
+    #expect(try sessions("--limit-clients", "100000") == 100_000)
+    #expect(try sessions("--limits", "measurement", "--limit-clients", "7") == 7)
+    for count in ["0", "1048577", "many"] {
+      #expect(throws: UsageError.self) { try sessions("--limit-clients", count) }
+    }
+    let other = try options(["--limit-clients=9"])
+    #expect(try options([]).firstToRestart(for: other) == "--limit-clients")
   }
 
   @Test func `the command line goes before the file`() throws {

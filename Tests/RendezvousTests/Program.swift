@@ -60,10 +60,12 @@ final class Program {
   /// Reads on until a line has the words in it.
   ///
   /// - Returns: That line; `nil` if it ends without.
-  func readLine(with words: String) -> String? {
+  func readLine(with words: String) -> String? { readLine { $0.contains(words) } }
+
+  func readLine(where isMeant: (String) -> Bool) -> String? {
     while true {
       let line = readLine()
-      if line.isEmpty || line.contains(words) { return line.isEmpty ? nil : line }
+      if line.isEmpty || isMeant(line) { return line.isEmpty ? nil : line }
     }
   }
 

@@ -110,11 +110,44 @@ import Testing
   }
 
   @Test(
+    .enabled(
+      if: Program.areThere(Program.rendezvous, Program.peer), "the programs are not built"),
+    .timeLimit(.minutes(1)))
+  func `--limit-clients says how many may be registered`() throws {
+    let scratch = "/tmp/earshot-program-limit-\(getpid())"
+    let ends = ["alice", "bob"].map { "\(scratch)-\($0)" }
+    defer {
+      Program.remove(scratch)
+      for end in ends {
+        for more in ["", ".known-peers", ".known-peers.lock"] { _ = unsafe unlink(end + more) }
+      }
+    }
+    let server = try #require(
+      Program([
+        "--listen", "127.0.0.1:0", "--data", scratch, "--json", "--events", "-",
+        "--limit-clients", "1",
+      ]))
+    let words = try #require(server.readLine(with: "listening")).split(separator: "\"")
+    let address = String(try #require(words.first { $0.hasPrefix("127.") }))
+    let online = [
+      "answer", "--accept", "--rendezvous", address, "--no-port-mapping", "--json", "--identity",
+    ]
+    let programs = try ends.map { end in
+      let program = try #require(Program(online + [end], of: Program.peer))
+      let isTold = server.readLine { $0.contains("registered") || $0.contains("serverFull") }
+      #expect(isTold?.contains("serverFull") == (end == ends[1]))
+      return program
+    }
+    for program in programs { #expect(program.stop(SIGKILL).code == -SIGKILL) }
+    #expect(server.stop(SIGTERM).code == 0)
+  }
+
+  @Test(
     .enabled(if: Program.exists, "earshot-rendezvous is not built"),
     arguments: [
       ["backup"], ["restore", "f", "g"], ["--turn", "turn:h"], ["--turn-secret=f"],
       ["--turn", "http://h", "--turn-secret", "f"],
-      ["--redis", "u"],
+      ["--redis", "u"], ["--limit-clients", "0"],
       ["--config"], ["--relay-key"], ["--drain", "601"],
       ["serve"],
     ])

@@ -68,6 +68,7 @@ final class Server {
       SharedStore(SecretKey(), node: card.id, random: RandomSource(seed: seed))
     }
     self.redis = redis
+    shared?.home = store
     machine = RendezvousMachine(
       settings, store: shared ?? store, limits: limits, random: RandomSource(seed: seed))
   }

@@ -12,13 +12,14 @@ import Wire
       programs: (0..<UInt64(programs)).map { PresenceID(rawValue: $0 + 6) })
   }
 
-  @Test func `a word of a node is one of four, each with one encoding`() throws {
+  @Test func `a word of a node is one of five, each with one encoding`() throws {
     let key = SupersededKey(
       node: 7, unixSeconds: 1_800_000_000, id: PeerID(word0: 3, word1: 4, word2: 5, word3: 6))
     let taken = BodyTaken(number: 1 << 63, node: 9, count: 2)
     let moved = ProgramMoved(id: key.id, presence: PresenceID(rawValue: 5), serial: 1 << 40)
+    let banned = MemberBanned(channel: Bytes32(key.id), id: key.id, until: 1 << 41)
     let words = [NodeWord.superseded(key), .message(message(name: nil)), .taken(taken)]
-    for word in words + [.moved(moved)] {
+    for word in words + [.moved(moved), .banned(banned)] {
       #expect(try NodeWord(parsing: word.bytes.span) == word)
       for length in word.bytes.indices {
         let part = Array(word.bytes.prefix(length))
@@ -27,6 +28,7 @@ import Wire
       #expect(throws: WireError.self) { try NodeWord(parsing: (word.bytes + [0]).span) }
     }
     #expect(key.bytes.count == 49 && taken.bytes.count == 18 && moved.bytes.count == 49)
+    #expect(banned.bytes.count == 73)
   }
 
   @Test func `comes back from its bytes`() throws {

@@ -2,13 +2,14 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
 import threading
 import time
 
-from lab import ADDRESS, BIN, PORT, sh
+from lab import ADDRESS, BIN, PORT, ROOT, sh
 from probes import Skip
 from scenarios import equal, outcome, ready, scenario, speech
 
@@ -18,10 +19,10 @@ OTHER = f"{ADDRESS['r']}:{PORT + 1}"
 class Redis:
     """A redis-server at a socket in the lab's folder; what it was told outlives it (AOF)."""
 
-    def __init__(self, lab):
+    def __init__(self, lab, *options):
         if not shutil.which("redis-server"):
             raise Skip("redis-server is not installed: tools/setup does it")
-        self.lab = lab
+        self.lab, self.options = lab, options
         self.socket = lab.path("redis.sock")
         os.makedirs(lab.path("redis"), exist_ok=True)
         self.start()
@@ -30,7 +31,7 @@ class Redis:
         words = f"--port 0 --unixsocket {self.socket} --appendonly yes --appendfsync always"
         folder = self.lab.path("redis")
         self.program = self.lab.run(
-            "r", "redis-server", *words.split(), "--save", "", "--dir", folder
+            "r", "redis-server", *words.split(), "--save", "", "--dir", folder, *self.options
         )
         end = time.monotonic() + 5
         while not self.answers():
@@ -42,7 +43,7 @@ class Redis:
             try:
                 connection.connect(self.socket)
                 connection.sendall(b"PING\r\n")
-                return connection.recv(64).startswith(b"+PONG")
+                return connection.recv(64).startswith((b"+PONG", b"-NOAUTH"))
             except OSError:
                 return False
 
@@ -183,12 +184,21 @@ class Service:
             time.sleep(0.1)
 
 
+def secret_file(lab, name, word):
+    path = lab.path(name)
+    with open(path, "w", opener=private) as file:
+        file.write(word + "\n")
+    return path
+
+
+def private(path, flags):
+    return os.open(path, flags, 0o600)
+
+
 def nodes(lab, redis=None, second_socket=None, url=None):
     """Redis, and two nodes."""
     redis = redis or Redis(lab)
-    secret = lab.path("secret")
-    with open(secret, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
-        file.write("a-secret-of-two-nodes\n")
+    secret = secret_file(lab, "secret", "a-secret-of-two-nodes")
     if url:
         options = ("--redis", url, "--cluster-secret", secret)
         first = lab.rendezvous(options=options)
@@ -218,6 +228,7 @@ def nodes_without_redis_and_with_it_again(lab):
     redis, first, _ = nodes(lab)
     speech(lab.path("in.wav"), 6)
     ready(lab, "--calls", "9", rendezvous=OTHER)
+    ready(lab, "--calls", "9", name="carol")
     long = lab.peer("a", "call", "bob", "--play", lab.path("in.wav"), name="alice")
     long.wait_event("connected")
     redis.kill()
@@ -227,12 +238,56 @@ def nodes_without_redis_and_with_it_again(lab):
     summary = outcome(long, "completed", 0, 20)
     equal(summary["audio"]["received"]["lost"], 0, "packets that the call lost meanwhile")
     assert "Redis" in first.stderr(), f"  the node says nothing: {first.stderr()}"
+    # Carol is at the same node: it needs no other to find her.
+    outcome(lab.peer("a", "call", "carol", "--duration", "1", name="erin"), "completed", 0, 20)
     redis.start()
-    began = time.monotonic()
-    again = ("call", "bob", "--duration", "1")
-    while lab.peer("a", *again, name="alice").wait(20) != 0:
-        assert time.monotonic() - began < 10, "  no call 10 s after Redis came back"
-    return f"without Redis: {told['reason']}"
+    took = connected_again(lab)
+    return f"without Redis: {told['reason']}; connected {took:.1f} s after it was back"
+
+
+@scenario
+def nodes_get_in_by_a_password_or_as_a_user(lab):
+    """The user has the rights that docs/operating.md names, and no others."""
+    with open(f"{ROOT}/docs/operating.md") as file:
+        rights = re.search(r"`(~earshot:[^`]*)`", file.read())[1].split()
+    words = {"all": "the-password-of-all", "user": "the-password-of-one"}
+    user = ("--user", "earshot", "on", f">{words['user']}", *rights)
+    redis = Redis(lab, "--requirepass", words["all"], *user)
+    secret = secret_file(lab, "secret", "a-secret-of-two-nodes")
+    files = {name: secret_file(lab, f"password-{name}", word) for name, word in words.items()}
+    plain, as_user = f"unix://{redis.socket}", f"unix://earshot@{redis.socket}"
+    cluster = ("--cluster-secret", secret)
+
+    def by_file(name):
+        return ("--redis-password-file", files[name])
+
+    def by_variable(name):
+        return (f"EARSHOT_REDIS_PASSWORD={words[name]}",)
+
+    lab.rendezvous(options=("--redis", plain, *by_file("all"), *cluster))
+    options = ("--redis", as_user, *cluster)
+    second = lab.rendezvous("data-2", PORT + 1, options, by_variable("user"))
+    ready(lab, "--calls", "9", rendezvous=OTHER)
+    call_until_it_works(lab, 10)
+    second.process.send_signal(signal.SIGTERM)
+    equal(second.process.wait(10), 0, "how the node of the user ended")
+    lab.rendezvous("data-2", PORT + 1, (*options, *by_file("user")))
+    call_until_it_works(lab, 10)
+    reasons = []
+    for address, more, variables, reason in (
+        (plain, (), (), "NOAUTH"),
+        (plain, by_file("user"), (), "WRONGPASS"),
+        (plain, (), by_variable("user"), "WRONGPASS"),
+        (as_user, by_file("all"), (), "WRONGPASS"),
+    ):
+        start = ("env", *variables, f"{BIN}/earshot-rendezvous", "--data", lab.path("data-3"))
+        node = lab.run("r", *start, "--redis", address, *cluster, *more)
+        equal(node.wait(10), 3, f"exit code with {more or variables or 'no password'}")
+        told = node.stderr()
+        assert reason in told and "Check --redis and the password" in told, f"  it says {told!r}"
+        assert not any(word in told for word in words.values()), f"  a password in {told!r}"
+        reasons.append(reason)
+    return f"by the file and the variable; else {', '.join(sorted(set(reasons)))}, exit code 3"
 
 
 @scenario
@@ -249,6 +304,19 @@ def a_device_key_that_was_given_up_ends_at_all_nodes(lab):
     lab.peer("a", "answer", "--accept", identity="new", name="bob").wait_event("registered")
     old.wait_line(lambda line: line.get("code") == "replacedElsewhere", 5)
     return f"told after {time.monotonic() - began:.1f} s"
+
+
+def connected_again(lab, seconds=2):
+    """How long after now a call of bob is connected; not longer than Redis may be waited for."""
+    began = time.monotonic()
+    while True:
+        start = time.monotonic()
+        call = lab.peer("a", "call", "bob", "--duration", "1", name="alice")
+        if call.wait(20) == 0:
+            took = start - began + call.summary()["timeline"]["connectedMs"] / 1000
+            assert took <= seconds, f"  connected only {took:.1f} s after Redis was back"
+            return took
+        assert time.monotonic() - began < 20, "  no call 20 s after Redis was back"
 
 
 def call_until_it_works(lab, seconds):
@@ -316,7 +384,7 @@ def a_redis_that_stands_still_for_ten_seconds(lab):
     )
     time.sleep(max(0.0, 10 - (time.monotonic() - began)))
     redis.signal(signal.SIGCONT)
-    return f"{told['reason']}; called {call_until_it_works(lab, 10):.1f} s after it went on"
+    return f"{told['reason']}; connected {connected_again(lab):.1f} s after it went on"
 
 
 @scenario
@@ -381,8 +449,7 @@ class Signed:
 
     def __init__(self, lab):
         self.lab, self.redis = lab, Redis(lab)
-        with open(lab.path("secret"), "w", opener=private) as file:
-            file.write("a-secret-of-three-nodes\n")
+        secret_file(lab, "secret", "a-secret-of-three-nodes")
         self.root = sh(*self.command("root", "new", "--key", lab.path("root"))).stdout.strip()
         self.ids = [self.print_id(number) for number in range(self.COUNT)]
         self.sign(range(self.COUNT))
@@ -430,10 +497,6 @@ class Signed:
                     return number
             assert time.monotonic() < end, f"  no node has {peer} after {seconds} s"
             time.sleep(0.05)
-
-
-def private(path, flags):
-    return os.open(path, flags, 0o600)
 
 
 def identity_of(lab, name):

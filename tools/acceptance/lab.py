@@ -82,9 +82,10 @@ class Lab:
         self.programs.append(program)
         return program
 
-    def rendezvous(self, data="data", port=PORT, options=()):
+    def rendezvous(self, data="data", port=PORT, options=(), variables=()):
         program = self.run(
             "r",
+            *(("env", *variables) if variables else ()),
             f"{BIN}/earshot-rendezvous",
             "--listen",
             f"{ADDRESS['r']}:{port}",

@@ -273,12 +273,8 @@ extension ChannelDirectory {
       return .done
     }
     let end = arrival.now + .seconds(Int64(min(banSeconds, limits.longestBan)))
+    noteNew(ChannelBan(channel: room.identity.id, id: target.stated.id, until: end))
     ban(target.stated.id, from: room.identity.id, until: end, now: arrival.now)
-    if newBans.count >= limits.bansInAll { newBans.removeFirst() }
-    newBans.append((room.identity.id, target.stated.id, end))
-    for other in room.members where other.stated.id == target.stated.id {
-      remove(other.uid, .banned, in: place, now: arrival.now)
-    }
     return .done
   }
 }

@@ -25,7 +25,7 @@ package struct ChannelDirectory: Sendable {
   var counts = MembershipCounts()
   private(set) var bans = ChannelBans()
   /// Bans that whoever owns this has not written down yet.
-  var newBans: [(channel: Bytes32, id: PeerID, until: Instant)] = []
+  private var newBans: [ChannelBan] = []
   /// Members that have lost the right to be there, of which whoever owns this does not know yet.
   private var expelled: [(channel: Bytes32, uid: UInt32)] = []
   private var lastJoinNumber: UInt64 = 0
@@ -90,7 +90,7 @@ package struct ChannelDirectory: Sendable {
   }
 
   /// The next ban that is to outlive this process; it stays until `removeNewBan`.
-  package var newBan: (channel: Bytes32, id: PeerID, until: Instant)? { newBans.last }
+  package var newBan: ChannelBan? { newBans.last }
 
   /// It has been written down.
   package mutating func removeNewBan() { _ = newBans.popLast() }
@@ -105,9 +105,29 @@ package struct ChannelDirectory: Sendable {
     return next
   }
 
-  /// Keeps an identity out of a channel, as before a restart.
+  /// Keeps an identity out of a channel, and puts out who is in it. Of two ends the later counts.
   package mutating func ban(_ id: PeerID, from channel: Bytes32, until end: Instant, now: Instant) {
-    bans.insert(ChannelBans.Ban(channel: channel, id: id, until: end), limits, now: now)
+    bans.insert(ChannelBan(channel: channel, id: id, until: end), limits, now: now)
+    guard let place = places[channel], let room = rooms[place] else { return }
+    for member in room.members where member.stated.id == id {
+      remove(member.uid, .banned, in: place, now: now)
+    }
+  }
+
+  /// Takes the bans that a store has. Those that it lacks are to be written down anew: it may have
+  /// lost them.
+  package mutating func merge(_ stored: [ChannelBan], now: Instant) {
+    bans.end(now: now)
+    var lacking = bans.ends
+    let known = lacking
+    for ban in stored {
+      lacking[ban.place] = nil
+      // The same end, read by a clock of milliseconds, is another one by less than that.
+      if let end = known[ban.place], end + .seconds(1) >= ban.until { continue }
+      self.ban(ban.id, from: ban.channel, until: ban.until, now: now)
+    }
+    for ban in newBans { lacking[ban.place] = nil }
+    for ban in bans.all where lacking[ban.place] != nil { noteNew(ban) }
   }
 
   // MARK: - Getters
@@ -133,6 +153,12 @@ package struct ChannelDirectory: Sendable {
   }
 
   func place(of channel: Bytes32) -> Int? { places[channel] }
+
+  /// It is to outlive this process.
+  mutating func noteNew(_ ban: ChannelBan) {
+    if newBans.count >= limits.bansInAll { newBans.removeFirst() }
+    newBans.append(ban)
+  }
 
   mutating func makeRoom(_ identity: ChannelIdentity) -> Int {
     roomCount &+= 1

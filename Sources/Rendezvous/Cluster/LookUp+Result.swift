@@ -20,7 +20,8 @@ extension LookUp {
         card.count <= LookUpResult.maximumCardByteCount
       else {
         let isSure = store.shared?.isCertain(for: asker) ?? true
-        return LookUpResult(request: request, status: isSure ? .unknown : .unavailable)
+        guard !isSure else { return LookUpResult(request: request, status: .unknown) }
+        return resultAtHome(for: asker, in: &machine)
       }
       if machine.registry.isCallable(id, by: asker) {
         return LookUpResult(request: request, status: .online, card: card)
@@ -29,8 +30,32 @@ extension LookUp {
       return LookUpResult(request: request, status: status, card: status.hasCard ? card : [])
     } catch {
       machine.noteStoreFailure(error)
-      let isElsewhere = store.shared != nil
-      return LookUpResult(request: request, status: isElsewhere ? .unavailable : .tooManyRequests)
+      guard store.shared != nil else {
+        return LookUpResult(request: request, status: .tooManyRequests)
+      }
+      return resultAtHome(for: asker, in: &machine)
     }
+  }
+
+  /// What this node knows without the others: its own clients. Of anybody else that cannot be told.
+  private func resultAtHome(
+    for asker: PeerID, in machine: inout RendezvousMachine
+  ) -> LookUpResult {
+    let id: PeerID?
+    switch target {
+    case .id(let wanted): id = wanted
+    case .name(let name): id = machine.registry.owner(of: name)
+    }
+    do throws(StoreFailure) {
+      if let id, machine.registry.isCallable(id, by: asker),
+        let card = try machine.store.shared?.cardAtHome(of: id), !card.isEmpty,
+        card.count <= LookUpResult.maximumCardByteCount
+      {
+        return LookUpResult(request: request, status: .online, card: card)
+      }
+    } catch {
+      machine.noteStoreFailure(error)
+    }
+    return LookUpResult(request: request, status: .unavailable)
   }
 }

@@ -10,7 +10,14 @@ extension NodeWord {
     case .taken(let taken):
       machine.storeWork.deliveries.noteAnswer(taken)?.conclude(in: &machine, now: now)
     case .moved(let program): program.deliver(in: &machine, now: now)
+    case .banned(let member): ChannelService.keepOut(StoredBan(member), in: &machine, now: now)
     }
+  }
+}
+
+extension StoredBan {
+  fileprivate init(_ member: MemberBanned) {
+    self.init(channel: member.channel, id: member.id, until: member.until)
   }
 }
 

@@ -57,8 +57,6 @@ struct RegistrationFacts {
   var verdicts: [PeerName: NameVerdict] = [:]
   /// A name was asked about that is not given to anybody at the moment.
   var isUndecided = false
-  /// Of the command that brought them.
-  var number: UInt64 = 0
 
   /// serial, or none · card, or none · verdict on the name asked for · on the name claimed
   init?(

@@ -11,20 +11,20 @@ extension SharedStore {
 
   package func card(of id: PeerID) throws(StoreFailure) -> [UInt8]? {
     if found.owner == id { return found.card }
-    guard let facts = facts[id] else { throw Self.unknown }
+    guard let facts = registrations[id] else { throw Self.unknown }
     return facts.card
   }
 
   package func serial(of id: PeerID) throws(StoreFailure) -> UInt64? {
-    guard let facts = facts[id] else { throw Self.unknown }
+    guard let facts = registrations[id] else { throw Self.unknown }
     return facts.serial
   }
 
   package func verdict(
     on name: PeerName, for id: PeerID, now: UInt64
   ) throws(StoreFailure) -> NameVerdict {
-    guard let verdict = facts[id]?.verdicts[name] else {
-      guard facts[id]?.isUndecided ?? false else { throw Self.unknown }
+    guard let verdict = registrations[id]?.verdicts[name] else {
+      guard registrations[id]?.isUndecided ?? false else { throw Self.unknown }
       postpone(id)
       throw Self.frozen
     }
@@ -40,7 +40,7 @@ extension SharedStore {
     let owner = keys.seal(id.bytes, at: hash, random: &random)
     let arguments = [keys.hash(.identity, id.bytes), hash, owner] + terms(now)
     guard queue(.bind, arguments, .promise(id)) != nil else { throw Self.full }
-    facts[id]?.verdicts[name] = .owned
+    registrations[id]?.verdicts[name] = .owned
     return verdict
   }
 
@@ -53,9 +53,10 @@ extension SharedStore {
       hash, Self.digits(serial), sealed, Self.digits(seen), Self.digits(UInt64(limits.cards)),
     ]
     guard queue(.keep, arguments, .promise(id)) != nil else { throw Self.full }
-    guard let known = facts[id] else { return }
-    if serial >= known.serial ?? 0 { facts[id]?.card = card }
-    facts[id]?.serial = max(serial, known.serial ?? 0)
+    keepAtHome(card, serial: serial, of: id, seen: seen)
+    guard let known = registrations[id] else { return }
+    if serial >= known.serial ?? 0 { registrations[id]?.card = card }
+    registrations[id]?.serial = max(serial, known.serial ?? 0)
   }
 
   package func keep(_ ban: StoredBan, now: UInt64) throws(StoreFailure) {
@@ -67,8 +68,11 @@ extension SharedStore {
       place, sealed, Self.digits(ban.until), Self.digits(now),
       Self.digits(UInt64(limits.bans)), keys.hash(.ban, ban.channel.bytes),
     ]
-    guard queue(.ban, arguments) != nil else { throw Self.full }
-    keptBans?.removeAll { $0.channel == ban.channel && $0.id == ban.id }
+    let word = MemberBanned(channel: ban.channel, id: ban.id, until: ban.until)
+    guard queue(.ban, arguments) != nil, tellAll(.banned(word)) else { throw Self.full }
+    keptBans?.removeAll {
+      $0.until <= now || ($0.channel == ban.channel && $0.id == ban.id)
+    }
     keptBans?.append(ban)
   }
 
@@ -78,8 +82,14 @@ extension SharedStore {
     return keptBans.filter { $0.until > now }
   }
 
-  /// The wish of a program that starts, before the first packet.
+  /// The wish of a program that starts, before the first packet, and after each new connection.
   package func fetchBans() { _ = queue(.bans, [], .bans) }
+
+  /// What the last `fetchBans` has brought, once.
+  func pollBans() -> [StoredBan]? {
+    defer { hasNewBans = false }
+    return hasNewBans ? keptBans : nil
+  }
 
   /// The reply to it: place, value and so on; what does not open is left out.
   func handleBans(_ reply: SharedReply) {
@@ -95,11 +105,24 @@ extension SharedStore {
       kept.append(StoredBan(channel: Bytes32(channel), id: id, until: until))
     }
     keptBans = kept
+    hasNewBans = true
   }
 
-  package var isBatchOpen: Bool { false }
+  package var isBatchOpen: Bool { home?.isBatchOpen ?? false }
 
-  package func commit() throws(StoreFailure) {}
+  package func commit() throws(StoreFailure) { try home?.commit() }
+
+  /// The card of a client of this node, without Redis; `nil` where it was never kept.
+  func cardAtHome(of id: PeerID) throws(StoreFailure) -> [UInt8]? { try home?.card(of: id) }
+
+  /// A disk that is full is in the way of no registration.
+  private func keepAtHome(_ card: [UInt8], serial: UInt64, of id: PeerID, seen: UInt64) {
+    do throws(StoreFailure) {
+      try home?.keep(card, serial: serial, of: id, seen: seen)
+    } catch {
+      counters.cardsLost &+= 1
+    }
+  }
 
   // MARK: - Parts
 

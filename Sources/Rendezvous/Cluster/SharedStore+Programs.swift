@@ -46,6 +46,7 @@ extension SharedStore {
   ///
   /// - Parameter isComplete: All its programs were announced by this connection.
   package func beat(isComplete: Bool, now: Instant) {
+    registrations.endPeriod()
     guard let connection else { return }
     let state = standing.state(isComplete: isComplete)
     _ = queue(.beat, [node.hash, connection, [state]], .beat(now))
@@ -95,6 +96,11 @@ extension SharedStore {
     _ = send(word, for: Self.all, at: Self.channelPrefix + hash)
   }
 
+  /// Tells all nodes, this one as well; `false` where it is not taken.
+  func tellAll(_ word: NodeWord) -> Bool {
+    send(word, for: Self.all, at: Self.commonChannel)
+  }
+
   private func send(_ word: NodeWord, for place: [UInt8], at channel: [UInt8]) -> Bool {
     let sealed = keys.seal(word.bytes, at: place, random: &random)
     guard queue(.send, [channel, sealed]) != nil else { return false }
@@ -105,7 +111,7 @@ extension SharedStore {
   /// Tells all nodes that an identity has another device key in place of one that was given up.
   func announceSuperseded(_ id: PeerID, unixSeconds: UInt64) {
     let key = SupersededKey(node: node.number, unixSeconds: unixSeconds, id: id)
-    _ = send(.superseded(key), for: Self.all, at: Self.commonChannel)
+    _ = tellAll(.superseded(key))
   }
 
   /// What another node said to this one, or to all; `nil` for what none of them sealed.

@@ -7,7 +7,7 @@ import Wire
 ///
 /// Pure: commands go out by `pollCommand`, replies come in by `handle`. Nothing here waits. A wish
 /// is fulfilled when `pollTicket` gives its ticket; until the next one what was found can be read.
-/// What a registration must know stays readable until its first DATA packet has come.
+/// What a registration must know stays readable until its first DATA packet has come, or for 10 s.
 package final class SharedStore: RegistrationStore {
   package let limits: StoreLimits
   let node: SharedNode
@@ -24,12 +24,15 @@ package final class SharedStore: RegistrationStore {
   /// What is under way, by the number of its command.
   var waiting: [UInt64: Pending] = [:]
   private var arrived: BoundedQueue<(StoreTicket, Pending, SharedReply)>
-  /// What registrations must know, oldest first.
-  var facts: [PeerID: RegistrationFacts] = [:]
-  private var factOrder: BoundedQueue<(id: PeerID, number: UInt64)>
+  /// What registrations must know.
+  var registrations = OpenRegistrations()
+  /// In this process: keeps the cards of this node's clients, to answer with them without Redis.
+  package var home: (any RegistrationStore)?
   /// What the last ticket brought.
   var found = FoundPrograms()
   var keptBans: [StoredBan]?
+  /// They were fetched, and nobody has looked at them yet.
+  var hasNewBans = false
   /// Identities whose registration could not be written down.
   private var owed = OwedRegistrations()
   /// What Redis said of this node.
@@ -51,7 +54,7 @@ package final class SharedStore: RegistrationStore {
   }
 
   package init(
-    _ secret: borrowing SecretKey, node: PeerID, limits: StoreLimits = StoreLimits(),
+    _ secret: borrowing SecretKey, node: PeerID, limits: StoreLimits = .shared,
     random: RandomSource
   ) {
     self.limits = limits
@@ -60,8 +63,7 @@ package final class SharedStore: RegistrationStore {
     self.node = SharedNode(number: node.word0, hash: keys.hash(.node, Self.bytes(of: node.word0)))
     commands = BoundedQueue(limit: Self.commandLimit)
     arrived = BoundedQueue(limit: Self.commandLimit)
-    factOrder = BoundedQueue(limit: Self.factLimit)
-    moved = BoundedQueue(limit: Self.factLimit)
+    moved = BoundedQueue(limit: Self.clientLimit)
   }
 
   package var shared: SharedStore? { self }
@@ -112,19 +114,8 @@ package final class SharedStore: RegistrationStore {
   func pollMoved() -> ProgramMoved? { moved.popFirst() }
 
   private func insert(_ facts: RegistrationFacts?, of id: PeerID, _ ticket: StoreTicket) {
-    guard var facts else {
-      counters.repliesInvalid &+= 1
-      self.facts[id] = nil
-      return
-    }
-    facts.number = ticket.number
-    while !factOrder.append((id, ticket.number)) { forgetFacts() }
-    self.facts[id] = facts
-  }
-
-  private func forgetFacts() {
-    guard let oldest = factOrder.popFirst() else { return }
-    if facts[oldest.id]?.number == oldest.number { facts[oldest.id] = nil }
+    if facts == nil { counters.repliesInvalid &+= 1 }
+    registrations.insert(facts, of: id, ticket.number)
   }
 
   // MARK: - Commands and replies
@@ -231,13 +222,13 @@ package final class SharedStore: RegistrationStore {
 
   /// Commands that wait or are under way: at 40,000 a second a fifth of a second's worth.
   private static let commandLimit = 8192
-  /// Registrations that have an answer and no first packet: more than `ServerLimits` lets wait.
-  static let factLimit = 65_536
+  /// Identities and programs of one node: the most clients that `--limit-clients` allows.
+  static let clientLimit = 1 << 20
 }
 
 /// Identities that must register anew, in the order in which that was found.
 struct OwedRegistrations {
-  private var order = BoundedQueue<PeerID>(limit: SharedStore.factLimit)
+  private var order = BoundedQueue<PeerID>(limit: SharedStore.clientLimit)
   private var all: Set<PeerID> = []
 
   mutating func insert(_ id: PeerID) {
@@ -275,6 +266,7 @@ package struct SharedCounters: Equatable, Sendable {
   package var messagesSent: UInt64 = 0
   package var messagesReceived: UInt64 = 0
   package var messagesInvalid: UInt64 = 0
+  package var cardsLost: UInt64 = 0
 
   /// Every counter with its name in Prometheus and what it counts.
   package var all: [(name: String, help: String, value: UInt64)] {
@@ -290,6 +282,7 @@ package struct SharedCounters: Equatable, Sendable {
       ("messages_sent", "Bodies handed to other nodes.", messagesSent),
       ("messages_received", "Bodies of other nodes.", messagesReceived),
       ("messages_invalid", "Messages of other nodes that did not open or parse.", messagesInvalid),
+      ("cards_lost", "Cards of clients that this node could not keep on its disk.", cardsLost),
     ]
   }
 }

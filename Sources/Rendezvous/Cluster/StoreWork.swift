@@ -69,6 +69,7 @@ struct StoreWork {
     }
     shared.forgetFound()
     while let program = shared.pollMoved() { program.deliver(in: &machine, now: now) }
+    if let bans = shared.pollBans() { ChannelService.merge(bans, in: &machine, now: now) }
   }
 
   static func handleTimeout(of machine: inout RendezvousMachine, now: Instant) {
@@ -89,6 +90,10 @@ struct StoreWork {
     guard let due = machine.storeWork.beatDue, due <= now else { return }
     machine.storeWork.beatDue = now + Self.beatPace
     shared.beat(isComplete: machine.storeWork.nextSlot == nil, now: now)
+    if shared.isConnected {
+      ChannelService.keepNewBans(in: &machine, now: now)
+      machine.registry.forgetOwners()
+    }
     for id in shared.takeOwed(most: Self.owedCount, now: now) {
       for slot in machine.registry.all(of: id) {
         machine.close(slot, .limits, .promiseBroken, now: now)
@@ -141,6 +146,8 @@ struct StoreWork {
   private mutating func noteConnection(of shared: SharedStore, now: Instant) {
     guard shared.isConnected, shared.counters.connections != connection else { return }
     connection = shared.counters.connections
+    // What was said meanwhile was not heard.
+    shared.fetchBans()
     nextSlot = 0
     announcementDue = now
     beatDue = now
@@ -164,7 +171,7 @@ extension StoreWork.Request {
   ) {
     switch self {
     case .registration(let parked):
-      let isKnown = isTold && machine.store.shared?.facts[parked.id] != nil
+      let isKnown = isTold && machine.store.shared?.registrations[parked.id] != nil
       parked.finish(isTold: isKnown, in: &machine, now: now)
     case .lookUp(let lookUp, let client):
       guard client.isThere(in: machine.registry) else { return }

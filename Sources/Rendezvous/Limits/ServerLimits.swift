@@ -93,7 +93,7 @@ package struct ServerLimits: Sendable {
   package var removals = PrefixRates(
     host: Rate(perDay: 512, burst: 64), site: Rate(perDay: 1024, burst: 128),
     network: Rate(perDay: 2048, burst: 256))
-  /// Clients in all: memory (26 MB at 400 bytes each); beyond it a second server is due.
+  /// Clients in all: memory (26 MB at 400 bytes each). `--limit-clients` sets another number.
   package var sessions = 65_536
   /// Programs of one identity: what a person runs on a few hosts, and some that died without a
   /// word. Nobody else pays for them.

@@ -67,21 +67,42 @@ struct ChannelService {
     in store: any RegistrationStore, unixMilliseconds time: UInt64, now: Instant
   ) throws(StoreFailure) -> Bool {
     if !hasRestoredBans {
-      for ban in try store.bans(now: time) {
-        let left = Duration.milliseconds(Int64(clamping: ban.until - time))
-        directory.ban(ban.id, from: ban.channel, until: now + left, now: now)
-      }
+      for ban in try store.bans(now: time) { keepOut(ban, unixMilliseconds: time, now: now) }
       hasRestoredBans = true
     }
-    var hasWritten = false
-    while let (channel, id, until) = directory.newBan {
-      let end = time &+ UInt64(clamping: (until - now).milliseconds)
-      try store.keep(StoredBan(channel: channel, id: id, until: end), now: time)
+    var count = 0
+    while let ban = directory.newBan, count < Self.banCount {
+      let end = time &+ UInt64(clamping: (ban.until - now).milliseconds)
+      try store.keep(StoredBan(channel: ban.channel, id: ban.id, until: end), now: time)
       directory.removeNewBan()
-      hasWritten = true
+      count += 1
     }
-    return hasWritten
+    return count > 0
   }
+
+  /// Keeps an identity out of a channel, as another node does, and puts out who is in it here.
+  mutating func keepOut(_ ban: StoredBan, unixMilliseconds time: UInt64, now: Instant) {
+    guard ban.until > time else { return }
+    let left = Duration.milliseconds(Int64(clamping: ban.until - time))
+    directory.ban(ban.id, from: ban.channel, until: now + left, now: now)
+    expel(time)
+  }
+
+  /// Takes the bans of a store that other nodes write to as well. What it lacks is to be written
+  /// down anew.
+  mutating func merge(_ stored: [StoredBan], unixMilliseconds time: UInt64, now: Instant) {
+    let alive = stored.filter { $0.until > time }.map { ban in
+      ChannelBan(
+        channel: ban.channel, id: ban.id,
+        until: now + .milliseconds(Int64(clamping: ban.until - time)))
+    }
+    directory.merge(alive, now: now)
+    hasRestoredBans = true
+    expel(time)
+  }
+
+  /// Bans that are written down at a time: a store elsewhere takes 8192 commands.
+  private static let banCount = 256
 
   mutating func handleTimeout(_ settings: borrowing ServerSettings, now: Instant) {
     directory.handleTimeout(now: now)

@@ -24,7 +24,7 @@ extension RendezvousMachine {
     }
   }
 
-  private mutating func keepBans(now: Instant) {
+  fileprivate mutating func keepBans(now: Instant) {
     do throws(StoreFailure) {
       let time = settings.unixMilliseconds(now)
       if try channels.keepBans(in: store, unixMilliseconds: time, now: now) { noteWrite(now: now) }
@@ -48,7 +48,7 @@ extension RendezvousMachine {
       && limiter.takeLookUp(of: registry[slot].address, now: now)
   }
 
-  private mutating func sendChannelNotices(now: Instant) {
+  fileprivate mutating func sendChannelNotices(now: Instant) {
     while let (program, notice) = channels.directory.pollNotice() {
       let bytes = RendezvousMessage.channelNotice(notice).bytes
       guard let slot = registry.find(program.id, program.presence),
@@ -69,6 +69,27 @@ extension RendezvousMachine {
         counters.answersDropped &+= 1
       }
     }
+  }
+}
+
+extension ChannelService {
+  /// Another node keeps an identity out of a channel.
+  static func keepOut(_ ban: StoredBan, in machine: inout RendezvousMachine, now: Instant) {
+    let time = machine.settings.unixMilliseconds(now)
+    machine.channels.keepOut(ban, unixMilliseconds: time, now: now)
+    machine.sendChannelNotices(now: now)
+  }
+
+  /// The bans that all nodes have.
+  static func merge(_ bans: [StoredBan], in machine: inout RendezvousMachine, now: Instant) {
+    let time = machine.settings.unixMilliseconds(now)
+    machine.channels.merge(bans, unixMilliseconds: time, now: now)
+    machine.sendChannelNotices(now: now)
+  }
+
+  /// Writes down bans of the time without Redis.
+  static func keepNewBans(in machine: inout RendezvousMachine, now: Instant) {
+    if machine.channels.directory.newBan != nil { machine.keepBans(now: now) }
   }
 }
 

@@ -37,6 +37,7 @@ extension RendezvousMachine {
       offerRelays(to: slot, now: now)
       return true
     }
+    defer { store.shared?.registrations.close(id) }
     var status = entry.status
     do throws(StoreFailure) {
       status = try write(entry, of: slot, now: now)

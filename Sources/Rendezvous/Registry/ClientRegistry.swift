@@ -56,6 +56,8 @@ struct ClientRegistry {
   private var sourceCounts: SourceCounts
   /// The names that sessions were granted; at most one a session.
   private var names: [UInt32: PeerName] = [:]
+  /// Whose those names are, while somebody asks.
+  private var owners: [PeerName: PeerID]?
   /// Who may learn of a session, where not everybody may; nobody before AUDIENCE has come.
   private var audiences: [UInt32: Audience] = [:]
   /// All sessions, and those whose first DATA has come.
@@ -116,6 +118,28 @@ struct ClientRegistry {
   /// The name that a session asked for and was granted.
   func name(of slot: UInt32) -> PeerName? { names[slot] }
 
+  /// Who has a session here that was granted a name. The first call after `forgetOwners` looks at
+  /// all sessions.
+  mutating func owner(of name: PeerName) -> PeerID? {
+    let known = owners ?? ownersOfNames
+    owners = known
+    guard let id = known[name], all(of: id).contains(where: { names[$0] == name }) else {
+      return nil
+    }
+    return id
+  }
+
+  /// What `owner` has looked up is of no more use: memory that a node without Redis needs alone.
+  mutating func forgetOwners() { owners = nil }
+
+  private var ownersOfNames: [PeerName: PeerID] {
+    var all: [PeerName: PeerID] = [:]
+    for slot in names.keys.sorted() {
+      if let name = names[slot] { all[name] = slab[slot].id }
+    }
+    return all
+  }
+
   func isUsed(_ slot: UInt32) -> Bool { slab[slot].flags.contains(.isUsed) }
 
   func sessionCount(of source: SocketAddress) -> Int { sourceCounts.count(of: source.limitPrefix) }
@@ -146,7 +170,10 @@ struct ClientRegistry {
     audiences[slot] = audience
   }
 
-  mutating func setName(_ name: PeerName, of slot: UInt32) { names[slot] = name }
+  mutating func setName(_ name: PeerName, of slot: UInt32) {
+    names[slot] = name
+    owners?[name] = slab[slot].id
+  }
 
   mutating func remove(_ slot: UInt32) {
     names[slot] = nil

@@ -6,12 +6,14 @@ package enum NodeWord: Equatable, Sendable {
   case superseded(SupersededKey)
   case taken(BodyTaken)
   case moved(ProgramMoved)
+  case banned(MemberBanned)
 
   package init(parsing bytes: Span<UInt8>) throws(WireError) {
     switch bytes.count > 0 ? bytes[0] : 0 {
     case SupersededKey.type: self = .superseded(try SupersededKey(parsing: bytes))
     case BodyTaken.type: self = .taken(try BodyTaken(parsing: bytes))
     case ProgramMoved.type: self = .moved(try ProgramMoved(parsing: bytes))
+    case MemberBanned.type: self = .banned(try MemberBanned(parsing: bytes))
     default: self = .message(try NodeMessage(parsing: bytes))
     }
   }
@@ -22,6 +24,7 @@ package enum NodeWord: Equatable, Sendable {
     case .superseded(let key): key.bytes
     case .taken(let taken): taken.bytes
     case .moved(let program): program.bytes
+    case .banned(let member): member.bytes
     }
   }
 }

@@ -26,7 +26,9 @@ extension FuzzTarget {
       let key = SupersededKey(node: 1, unixSeconds: 2, id: .zero)
       let taken = BodyTaken(number: 1, node: 2, count: 3)
       let moved = ProgramMoved(id: .zero, presence: PresenceID(rawValue: 7), serial: 4)
-      return messages.map(\.bytes) + presences + [key.bytes, taken.bytes, moved.bytes]
+      let banned = MemberBanned(channel: .zero, id: .zero, until: 5)
+      let words = [key.bytes, taken.bytes, moved.bytes, banned.bytes]
+      return messages.map(\.bytes) + presences + words
     },
     run: { bytes in
       if let word = try? NodeWord(parsing: bytes.span) {

@@ -71,6 +71,7 @@ package final class SimulatedRendezvous {
       settings.relayIDs = relayIDs
       if let pairTicketLife { settings.pairTicketLife = pairTicketLife }
       shared = makeShared?(id, random.split())
+      shared?.home = store
       host.start(
         RendezvousMachine(settings, store: shared ?? store, random: random.split()),
         now: simulator.now)

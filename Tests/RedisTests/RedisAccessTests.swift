@@ -1,0 +1,126 @@
+import Cryptography
+import Foundation
+import Primitives
+import Rendezvous
+import Testing
+import Wire
+
+@testable import Redis
+
+/// A Redis that lets in nobody without a password, and the user that docs/operating.md describes.
+@Suite(
+  .serialized,
+  .enabled(if: RedisServer.exists, "redis-server is not installed: tools/setup does it"))
+struct RedisAccessTests {
+  private let word = "a-long-password"
+
+  /// What the page says that the user needs.
+  private static var rights: [String] {
+    get throws {
+      let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+      let page = try String(
+        contentsOf: root.appendingPathComponent("docs/operating.md"), encoding: .utf8)
+      let spans = page.split(separator: "`").filter { $0.hasPrefix("~earshot:") }
+      return try #require(spans.first).split(separator: " ").map(String.init)
+    }
+  }
+
+  private func server() throws -> RedisServer {
+    let user = ["--user", "earshot", "on", ">\(word)"] + (try Self.rights)
+    return try #require(RedisServer(["--requirepass", "the-password-of-all"] + user))
+  }
+
+  private func connect(
+    _ server: RedisServer, as user: String, _ password: String?
+  ) throws -> RedisConnection {
+    let address = try #require(RedisAddress("redis://\(user)127.0.0.1:\(server.port)"))
+    return try RedisConnection.connect(address, password: password.map { Array($0.utf8) })
+  }
+
+  private func complaint(_ server: RedisServer, as user: String, _ password: String?) -> String? {
+    do {
+      var connection = try connect(server, as: user, password)
+      try connection.loadScripts()
+    } catch {
+      return "\(error)"
+    }
+    return nil
+  }
+
+  @Test func `the password, or the user's, lets a node in; another one, or none, does not`() throws
+  {
+    let server = try server()
+    #expect(complaint(server, as: "", "the-password-of-all") == nil)
+    #expect(complaint(server, as: "earshot@", word) == nil)
+    #expect(complaint(server, as: "", nil)?.contains("NOAUTH") == true)
+    for (user, password) in [("", word), ("earshot@", "the-password-of-all"), ("eve@", word)] {
+      #expect(complaint(server, as: user, password)?.contains("WRONGPASS") == true, "\(user)")
+    }
+  }
+
+  @Test func `the user may all that a node does, and nothing with other keys`() throws {
+    let server = try server()
+    var connection = try connect(server, as: "earshot@", word)
+    try connection.loadScripts()
+    _ = try connection.run(["DEL", "earshot:frozen", "earshot:settling"])
+    try connection.awaitNames()
+    let id = PeerID(word0: 1, word1: 0, word2: 0, word3: 0)
+    let store = SharedStore(SecretKey(), node: id, random: RandomSource(seed: 1))
+    store.handleConnection()
+    var listener = try connect(server, as: "earshot@", word)
+    try listener.subscribe(to: store.channels)
+    let name = try #require(PeerName("alice"))
+    _ = store.fetch(.registration(id, asked: name, claimed: nil), now: 100)
+    try serve(store, &connection)
+    #expect(try store.bind(name, to: id, now: 100) == .granted)
+    try store.keep([1], serial: 1, of: id, seen: 100)
+    try store.keep(StoredBan(channel: .zero, id: id, until: 9000), now: 100)
+    store.fetchBans()
+    _ = store.fetch(.find(.name(name)), now: 100)
+    store.beat(isComplete: true, now: .zero)
+    try serve(store, &connection)
+    #expect(store.counters.commandsFailed == 0 && store.counters.commands >= 7)
+    var messages: [[UInt8]] = []
+    for _ in 0..<5 where messages.isEmpty {
+      messages = try listener.messages(within: 200) ?? []
+    }
+    #expect(messages.count == 1)
+    try listener.sendPing()
+    for words in [["GET", "other"], ["FLUSHALL"], ["CONFIG", "GET", "*"]] {
+      guard case .failed(let reason) = try connection.run(words) else {
+        Issue.record("\(words) was done")
+        continue
+      }
+      #expect(reason.hasPrefix("NOPERM"))
+    }
+  }
+
+  private func serve(_ store: SharedStore, _ connection: inout RedisConnection) throws {
+    while let command = store.pollCommand() {
+      try connection.append(command)
+      store.handle(try connection.nextReply(), to: command.number)
+    }
+    while store.pollTicket() != nil {}
+  }
+
+  /// Each took a lock and woke the loop by itself.
+  @Test func `replies that come together are read together, in their order`() throws {
+    let server = try server()
+    var connection = try connect(server, as: "earshot@", word)
+    try connection.loadScripts()
+    let count = 300
+    for number in 0..<count {
+      try connection.append(
+        SharedCommand(.send, [Array("earshot:to:\(number)".utf8), [1]], number: UInt64(number)))
+    }
+    var (replies, reads) = (0, 0)
+    while replies < count {
+      let some = try connection.nextReplies()
+      #expect(!some.isEmpty && some.allSatisfy { $0 == .number(0) })
+      replies += some.count
+      reads += 1
+    }
+    #expect(replies == count && reads < count / 4, "\(reads) reads")
+  }
+}
