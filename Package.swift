@@ -296,7 +296,7 @@ let package = Package(
       [
         "Simulation", "Primitives", "Wire", "Cryptography", "SecureSession", "Connectivity",
         "Calling", "Peer", "Rendezvous", "LastMile", "Audio", "Video", "Congestion", "Tokens",
-        "Channels", "Earshot", "Reactor", "Forwarding", "GroupKeys", "Trials",
+        "Channels", "Earshot", "Reactor", "Forwarding", "GroupKeys", "Trials", "Messaging",
       ], without: ["Acceptance/Golden"]),
     tests(
       "PeerCommandTests",

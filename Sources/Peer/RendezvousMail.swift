@@ -19,6 +19,10 @@ struct RendezvousMail {
   /// The AUDIENCE of this registration, and of how many changes of the familiars it is; `nil` = it
   /// is to be sent, first or again.
   private var toldAudience: (tag: MessageTag, changeCount: UInt64)?
+  /// Of this session, whose ends are asked for.
+  private var watched: Set<MessageTag> = []
+  private var ends: [(tag: MessageTag, isDelivered: Bool)] = []
+  private var hasNewSession = false
 
   mutating func recordFlight(_ id: ForwardID, about signal: (callID: CallID, type: SignalType)) {
     if flights.count >= Self.flightLimit { flights.removeFirst() }
@@ -48,6 +52,37 @@ struct RendezvousMail {
     }
   }
 
+  /// The same, but now or not at all; `popEnd` tells what becomes of it.
+  ///
+  /// - Returns: `nil` = it is not sent.
+  mutating func sendWatched(
+    _ message: RendezvousMessage, on association: Association?, life: Duration, now: Instant
+  ) -> MessageTag? {
+    guard let association else { return nil }
+    do throws(MessageError) {
+      let tag = try association.messages.send(
+        message.bytes, on: .rendezvous, life: life, now: now)
+      watched.insert(tag)
+      return tag
+    } catch {
+      return nil  // The queue is full.
+    }
+  }
+
+  /// What has become of one that is watched.
+  mutating func popEnd() -> (tag: MessageTag, isDelivered: Bool)? {
+    ends.isEmpty ? nil : ends.removeFirst()
+  }
+
+  /// Of those that are watched nothing more will be heard.
+  mutating func forgetWatched() { watched = [] }
+
+  /// Whether a session has begun since this was last asked.
+  mutating func takeNewSession() -> Bool {
+    defer { hasNewSession = false }
+    return hasNewSession
+  }
+
   /// AUDIENCE, unless it was said: who may learn that this program is there.
   mutating func send(
     _ familiars: Familiars, of owner: PeerID, on association: Association?, now: Instant
@@ -69,14 +104,22 @@ struct RendezvousMail {
     switch event {
     case .received(_, let bytes): return bytes
     case .failed(let tag) where tag == toldAudience?.tag: toldAudience = nil
-    case .delivered, .failed, .missed: break
+    case .delivered(let tag): end(tag, isDelivered: true)
+    case .failed(let tag): end(tag, isDelivered: false)
+    case .missed: break
     }
     return nil
+  }
+
+  private mutating func end(_ tag: MessageTag, isDelivered: Bool) {
+    if watched.remove(tag) != nil { ends.append((tag, isDelivered)) }
   }
 
   /// A new session begins: those that have waited for it. It has no audience yet.
   mutating func takeWaiting(now: Instant) -> [RendezvousMessage] {
     toldAudience = nil
+    hasNewSession = true
+    watched = []
     defer { waiting = [] }
     return waiting.filter { $0.until > now }.map(\.message)
   }

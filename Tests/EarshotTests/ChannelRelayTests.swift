@@ -122,16 +122,34 @@ import Wire
   private func expectMessage(
     from host: ChannelRelay, to listener: ChannelRelay, _ steps: AsyncStream<ChannelRelayStep>
   ) async throws {
-    try await host.send(Array("tea is ready".utf8))
+    let first = try await host.send(Array("tea is ready".utf8))
+    #expect(try await host.send([1], stream: 127, ordered: false) == first + 1)
+    var told: [UInt8: [UInt8]] = [:]
     for await step in steps {
-      guard case .message(_, let bytes) = step else { continue }
-      #expect(bytes == Array("tea is ready".utf8))
-      break
+      guard case .message(_, let stream, let bytes) = step else { continue }
+      told[stream] = bytes
+      if told.count == 2 { break }
+    }
+    #expect(told == [8: Array("tea is ready".utf8), 127: [1]])
+    for stream in [0, 7, 128] as [UInt8] {
+      await #expect(throws: EarshotError.self) { try await host.send([1], stream: stream) }
     }
     for bad in [[], Array(repeating: 0, count: 65_537)] as [[UInt8]] {
       await #expect(throws: EarshotError.self) { try await host.send(bad) }
     }
     await #expect(throws: EarshotError.self) { try await listener.send([1]) }
+  }
+
+  /// Goal: the host is told that the relay has what it sent.
+  private func expectResults(_ steps: AsyncStream<ChannelRelayStep>) async {
+    var tags: Set<UInt64> = []
+    for await step in steps {
+      guard case .messageDelivery(let tag, let isDelivered) = step else { continue }
+      #expect(isDelivered)
+      tags.insert(tag)
+      if tags.count == 2 { break }
+    }
+    #expect(tags == [1, 2])
   }
 
   @Test(.timeLimit(.minutes(1)))
@@ -141,10 +159,10 @@ import Wire
     defer { try? FileManager.default.removeItem(at: folder) }
     let town = try Town()
     let tea = try #require(ChannelName("tea"))
-    let endpoints = [
-      try await endpoint("alice", town, folder), try await endpoint("bob", town, folder),
-    ]
+    var endpoints: [Endpoint] = []
+    for name in ["alice", "bob"] { endpoints.append(try await endpoint(name, town, folder)) }
     let (steps, feed) = AsyncStream.makeStream(of: ChannelRelayStep.self)
+    let (hostSteps, hostFeed) = AsyncStream.makeStream(of: ChannelRelayStep.self)
     var relays: [ChannelRelay] = []
     var followers: [Task<Void, Never>] = []
     for (endpoint, role) in zip(endpoints, [ChannelRole.host, .audience]) {
@@ -153,7 +171,7 @@ import Wire
         try await endpoint.join(tea, as: role),
         ChannelRelay.Options(
           makeSource: { Tone() }, makeSink: { _ in Ear() },
-          onStep: { if role == .audience { feed.yield($0) } }))
+          onStep: { (role == .audience ? feed : hostFeed).yield($0) }))
       relays.append(relay)
       followers.append(follow(events, tea, relay))
     }
@@ -168,6 +186,7 @@ import Wire
     #expect(await relays[0].standing.fingerprint == relays[1].standing.fingerprint)
     try await expectVolumes(relays[1], steps)
     try await expectMessage(from: relays[0], to: relays[1], steps)
+    await expectResults(hostSteps)
     for relay in relays { await relay.stop() }
     await #expect(throws: EarshotError.self) { try await relays[1].setVolumeIndication(nil) }
     for endpoint in endpoints { await endpoint.close() }

@@ -31,7 +31,15 @@ struct JoinCommandTests {
     #expect(seen.video.picture == .test && seen.video.maxBitrate == 500_000)
     let keyed = try command("tea@\(Self.key) --token t --access-token a")
     #expect(keyed.channelToken == "t" && keyed.online.token == "a")
+    let both = try command("tea --also milk@\(Self.key):host:a:b --role audience --text -")
+    #expect(both.also[0].token == "a:b" && both.also[0].role == .host && both.readsText)
+    #expect(try command("tea").readsText == false)
+    let hidden = try command("tea --relay-only")
+    #expect(hidden.way == .relayOnly && hidden.online.paths == "on-accept")
     for words in [
+      "tea --relay-only --mesh", "tea --relay --relay-only", "tea --relay-only --paths early",
+      "tea --also milk@\(Self.key):audience", "tea --also milk:audience:t", "tea --text hello",
+      "tea --also milk@\(Self.key):audience:", "tea --role audience --text -",
       "a!b", "tea --token t", "tea@\(Self.key)", "tea --role audience --play f", "tea --role x",
       "tea --save x.mp3", "tea --mesh --relay", "", "tea --also tea", "tea --also milk:host",
       "tea --also milk:guest", "tea --also milk@\(Self.key)", "tea --save-each a.wav",
@@ -40,6 +48,19 @@ struct JoinCommandTests {
     ] {
       #expect(throws: UsageError.self, "\(words)") { try command(words) }
     }
+  }
+
+  @Test(arguments: OthersWordsTests.hostile)
+  func `a message is shown in one line, without orders to the terminal`(text: String) {
+    let shown = RoomMessages.words(Array(text.utf8))
+    #expect(shown.unicodeScalars.allSatisfy(Printable.contains), "\(shown.debugDescription)")
+  }
+
+  @Test func `a long message is shown in part, and what is no text does no harm`() {
+    #expect(RoomMessages.words(Array("hello, tea".utf8)) == "hello, tea")
+    let long = RoomMessages.words([UInt8](repeating: 97, count: 65_536))
+    #expect(long.count == 1001 && long.hasSuffix("a…"))
+    #expect(RoomMessages.words([0xFF, 0x1B, 0x5B, 0x9B, 0xC3]).contains("\u{1B}") == false)
   }
 
   private static func user(_ number: UInt64, _ role: ChannelRole) -> ChannelUser {

@@ -50,6 +50,27 @@ struct RoomWayTests {
     #expect(!relay.makesCalls(now: at(5000)) && !relay.takesCalls(now: at(5000)))
   }
 
+  @Test func `by the relay only there is no call, whatever happens to the relay`() {
+    var way = RoomWay(.relayOnly)
+    #expect(update(&way, 1, 1, 0) == .startRelay)
+    func expectNoCalls(_ time: Int64) {
+      #expect(!way.makesCalls(now: at(time)) && !way.takesCalls(now: at(time)) && !way.callsAll)
+    }
+    expectNoCalls(5000)
+    way.handleUnavailable()
+    expectNoCalls(6000)
+    way.handleConnected()
+    #expect(update(&way, 2, 2, 7000) == nil && way.isRelayed)
+    way.handleLost()
+    #expect(update(&way, 2, 2, 8000) == nil && !way.isRelayed)
+    expectNoCalls(60_000)
+    way.handleFull()
+    #expect(update(&way, 20, 20, 60_000) == nil)
+    expectNoCalls(60_000)
+    way.handleConnected()
+    #expect(way.isRelayed)
+  }
+
   @Test func `while the relay is lost there are calls, and they end when it is back`() {
     var way = RoomWay(.relay)
     _ = update(&way, 2, 2, 0)

@@ -24,14 +24,15 @@ struct TokenFileTests {
   /// What the file tells of.
   private final class Told {
     var texts: [String] = []
+    var faults: [String] = []
   }
 
   /// A file on a loop that does not run: it is read when it is watched, and not besides.
   private func open(_ text: String) throws -> (TokenFile, Told) {
     let told = Told()
-    let file = TokenFile(folder.file("token"), text: text, on: try EventLoop()) {
-      told.texts.append($0)
-    }
+    let file = TokenFile(
+      folder.file("token"), text: text, on: try EventLoop(), change: { told.texts.append($0) },
+      fault: { told.faults.append($0) })
     return (file, told)
   }
 
@@ -67,6 +68,24 @@ struct TokenFileTests {
     try put(tokens[1])
     #expect(try file.watch())
     #expect(told.texts == [tokens[1]])
+  }
+
+  @Test func `what is no token for two looks is told, once, and the one of before stays`() throws {
+    let (file, told) = try open(tokens[0])
+    try put(String(tokens[1].prefix(60)))
+    file.look()
+    #expect(told.faults == [], "it may be half written")
+    for _ in 0..<3 { file.look() }
+    #expect(told.faults == ["There is no token in \(file.path)."])
+    #expect(told.texts == [] && file.text == tokens[0])
+    try put("nonsense")
+    file.look()
+    try put(tokens[1])
+    file.look()
+    #expect(told.faults.count == 1 && told.texts == [tokens[1]])
+    try FileManager.default.removeItem(atPath: file.path)
+    for _ in 0..<3 { file.look() }
+    #expect(told.faults.count == 2 && file.text == tokens[1])
   }
 
   /// Method: a loop that runs; another token comes after the first look.

@@ -750,6 +750,217 @@ def channel_token(lab):
     equal(summary(alice)["reason"], "tokenExpired", "the reason")
 
 
+class Keyed:
+    """Channels with one key, and whoever signs their tokens."""
+
+    def __init__(self, lab):
+        self.lab, self.others = lab, 0
+        self.public = self.make_key("key")
+
+    def make_key(self, name):
+        made = self.lab.run(
+            "r", f"{BIN}/earshot", "token", "new", "--key", self.lab.path(name), "--public",
+            self.lab.path(name + ".pub"),
+        )  # fmt: skip
+        equal(made.wait(5), 0, f"exit code ({made.describe()})")
+        with open(self.lab.path(name + ".pub")) as file:
+            return file.read().strip()
+
+    def room(self, name):
+        return f"{name}@{self.public}"
+
+    def give(self, name, room, life, key="key"):
+        """Puts a token for somebody into a file; the file."""
+        keygen = self.lab.run(
+            "r", f"{BIN}/earshot", "keygen", "--json", "--identity",
+            self.lab.path(f"identity-{name}"),
+        )  # fmt: skip
+        equal(keygen.wait(5), 0, f"exit code ({keygen.describe()})")
+        signed = self.lab.run(
+            "r", f"{BIN}/earshot", "token", "sign", "--key", self.lab.path(key), "--sub",
+            next(keygen.lines())["id"], "--channel", room, "--scope", "host audience",
+            "--expires", life,
+        )  # fmt: skip
+        equal(signed.wait(5), 0, f"exit code ({signed.describe()})")
+        path = self.lab.path(f"token-{name}-{room.split('@')[0]}")
+        os.rename(self.lab.path(signed.label + ".out"), path)
+        return path
+
+
+def wait_named(program, name, seconds):
+    return program.wait_line(lambda line: line.get("name") == name, seconds)
+
+
+@scenario
+def channel_token_renewed(lab):
+    """Scenario 37: a token of 40 s is renewed from its file, in a mesh and by a relay."""
+    with_relay(lab)
+    keyed = Keyed(lab)
+    keyed.make_key("foreign")
+    for name, hertz in (("low", 440), ("high", 700)):
+        tone(lab.path(name + ".wav"), hertz, 70)
+    pairs = []
+    for name, way in (("tea", "--mesh"), ("milk", "--relay")):
+        room = keyed.room(name)
+        stays, renewed = f"{name}-alice", f"{name}-bob"
+        alice = joined(
+            lab, "a", way, "--token", keyed.give(stays, room, "1h"), "--play",
+            lab.path("low.wav"), "--save", lab.path(stays + ".wav"), identity=stays, room=room,
+        )  # fmt: skip
+        wait_named(alice, "channelJoined", 5)
+        token = keyed.give(renewed, room, "40s")
+        bob = joined(
+            lab, "b", way, "--token", token, "--play", lab.path("high.wav"), "--save",
+            lab.path(renewed + ".wav"), "--duration", "50", identity=renewed, room=room,
+        )  # fmt: skip
+        wait_named(bob, "channelJoined", 5)
+        pairs.append((room, renewed, token, alice, bob))
+    # One program in both, each by its own token.
+    also = f"{keyed.room('milk')}:audience:{keyed.give('carol', keyed.room('milk'), '1h')}"
+    carol = joined(
+        lab, "b", "--role", "audience", "--token", keyed.give("carol", keyed.room("tea"), "1h"),
+        "--also", also, "--duration", "6", identity="carol", room=keyed.room("tea"),
+    )  # fmt: skip
+    equal(carol.wait(15), 0, f"exit code ({carol.describe()})")
+    equal(len(named(carol, "channelJoined")), 2, "channels with a key that carol joined")
+    for room, renewed, token, _, bob in pairs:
+        left = wait_named(bob, "channelTokenWillExpire", 12)["inMs"]
+        equal(29_000 <= left <= 30_000, True, f"ms left at the warning ({left})")
+        with open(token, "w") as file:
+            file.write("nonsense\n")
+    for room, renewed, token, _, bob in pairs:
+        wait_named(bob, "channelTokenUnusable", 5)
+        keyed.give(renewed, room, "1h", key="foreign")
+    for room, renewed, token, _, bob in pairs:
+        wait_named(bob, "channelTokenRefused", 5)
+        keyed.give(renewed, room, "1h")
+    for _, _, _, _, bob in pairs:
+        wait_named(bob, "channelTokenRenewed", 5)
+    longest = []
+    for room, renewed, token, alice, bob in pairs:
+        equal(bob.wait(60), 0, f"exit code ({bob.describe()})")
+        alice.signal(signal.SIGTERM)
+        equal(alice.wait(5), 0, f"exit code ({alice.describe()})")
+        counts = [
+            len(named(bob, name))
+            for name in (
+                "channelJoined", "channelTokenWillExpire", "channelTokenUnusable",
+                "channelTokenRefused", "channelTokenRenewed", "userOffline", "channelRejoined",
+            )
+        ]  # fmt: skip
+        equal(counts, [1, 1, 1, 1, 1, 0, 0], f"events of {renewed}")
+        for path, hertz in ((renewed, 440), (renewed.replace("bob", "alice"), 700)):
+            found = gaps(lab.path(path + ".wav"), hertz, 4, 46)
+            equal(max(found, default=0) <= 60, True, f"pauses in {path}, ms ({found})")
+            longest.append(max(found, default=0))
+    return f"longest pauses {longest} ms over the end of the first token"
+
+
+@scenario
+def channel_relay_only(lab):
+    """Who wants the relay only has no call with anybody while the relay is away, and waits for it."""
+    relay = with_relay(lab)
+    tone(lab.path("low.wav"), 440, 60)
+    alice = joined(lab, "a", "--relay-only", "--play", lab.path("low.wav"), identity="alice")
+    wait_named(alice, "relayConnected", 5)
+    # Carol would talk host to host meanwhile.
+    carol = joined(lab, "a", "--relay", "--role", "audience", identity="carol")
+    bob = joined(
+        lab, "b", "--relay-only", "--role", "audience", "--save", lab.path("bob.wav"),
+        identity="bob",
+    )  # fmt: skip
+    for program in (bob, carol):
+        wait_named(program, "relayFirstFrame", 6)
+    time.sleep(2)
+    relay.kill()
+    for program in (alice, bob):
+        wait_named(program, "relayLost", 30)
+    time.sleep(6)
+    start_relay(lab, relay.own)
+    for program in (alice, bob):
+        end = time.monotonic() + 40
+        while len(named(program, "relayConnected")) < 2 and time.monotonic() < end:
+            time.sleep(0.05)
+        equal(len(named(program, "relayConnected")), 2, f"seats ({program.describe()})")
+    time.sleep(5)
+    for program in (alice, bob, carol):
+        program.signal(signal.SIGTERM)
+        equal(program.wait(5), 0, f"exit code ({program.describe()})")
+        equal(named(program, "connected"), [], f"calls ({program.label})")
+    with wave.open(lab.path("bob.wav"), "rb") as file:
+        seconds = file.getnframes() // 48000
+    equal(level(lab.path("bob.wav"), 440, seconds - 2) > 4000, True, "alice is heard at the end")
+
+
+def messages_of(lab, *way):
+    """Alice's lines come on standard input, bob's from his keys; carol reads words."""
+    reader, writer = os.pipe()
+    words = (
+        "--no-port-mapping", "--rendezvous", f"{ADDRESS['r']}:{PORT}", *way,
+    )  # fmt: skip
+
+    def started(host, name, *more, stdin=subprocess.DEVNULL, terminal=()):
+        return lab.run(
+            host, *terminal, f"{BIN}/earshot", "join", "tea", *words, *more, "--identity",
+            lab.path("identity-" + name), stdin=stdin, name=name,
+        )  # fmt: skip
+
+    alice = started("a", "alice", "--json", "--text", "-", stdin=reader)
+    os.close(reader)
+    # Nobody is there yet: it waits.
+    os.write(writer, "it is ré\u202eady\x1b[2J\r\n\n".encode())
+    wait_named(alice, "channelJoined", 5)
+    keyboard = Keyboard()
+    bob = started("b", "bob", "--json", stdin=keyboard.theirs, terminal=("setsid", "-c"))
+    first = wait_named(bob, "channelMessage", 10)
+    equal(first["text"], "it is ré\u202eady\x1b[2J", "what bob reads first")
+    equal(first["stream"], 8, "the stream")
+    sent = wait_named(alice, "channelMessageDelivery", 5)
+    equal([sent["message"], sent["delivered"]], [1, True], "what alice knows of it")
+    carol = started("b", "carol", "--role", "audience", "--events", lab.path("carol.jsonl"))
+    wait_named(bob, "audienceJoined", 5)
+    time.sleep(3)
+    for key in "tIt is hotx\x7f, q\n":
+        keyboard.press(key)
+    found = wait_named(alice, "channelMessage", 5)
+    equal(found["text"], "It is hot, q", "what alice reads")
+    lines = [f"line {number}" for number in range(60)]
+    os.write(writer, b"\xff\x1b\n" + "".join(f"{line}\n" for line in lines).encode())
+    os.write(writer, b"last\x1b[31m\x9b2J")
+    os.close(writer)
+    end = time.monotonic() + 12
+    while len(named(bob, "channelMessage")) < 63 and time.monotonic() < end:
+        time.sleep(0.05)
+    texts = [line.get("text") for line in named(bob, "channelMessage")]
+    equal(texts[2:62], lines, "the lines that bob reads")
+    equal([texts[1], *texts[62:]], [None, None], "what is no text")
+    time.sleep(1)
+    delivered = [line["delivered"] for line in named(alice, "channelMessageDelivery")]
+    equal(delivered, [True] * 63, "what alice knows of all")
+    for program in (alice, bob, carol):
+        program.signal(signal.SIGTERM)
+        equal(program.wait(5), 0, f"exit code ({program.describe()})")
+    with open(lab.path(carol.label + ".out"), "rb") as file:
+        screen = file.read()
+    uids = [named(program, "channelJoined")[0]["uid"] for program in (alice, bob)]
+    for text in (f"{uids[1]}: It is hot, q", f"{uids[0]}: line 3", "bytes that are no text"):
+        equal(text.encode() in screen, True, f"{text!r} on carol's screen ({screen})")
+    equal(b"\x1b" in screen or b"\x9b" in screen, False, "orders to carol's terminal")
+    return f"{len(texts)} lines"
+
+
+@scenario
+def channel_messages(lab):
+    lab.rendezvous()
+    return messages_of(lab, "--mesh")
+
+
+@scenario
+def channel_relay_messages(lab):
+    with_relay(lab)
+    return messages_of(lab, "--relay")
+
+
 # A call becomes a channel (docs/protocol/channels.md §10).
 
 HERTZ = {"alice": 440, "bob": 700, "carol": 1000, "dan": 1500}

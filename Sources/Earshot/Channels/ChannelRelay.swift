@@ -70,6 +70,8 @@ public actor ChannelRelay {
   private var wantsGrant = false
   /// Why there is no seat, as it was told last.
   private var toldRefusal: RelayRefusal?
+  /// Names own messages; above those of all that there were.
+  var messageCount: UInt64 = 0
   /// The relay that `driver` talks to.
   private var place: (relay: PeerID, address: SocketAddress)?
 
@@ -156,6 +158,7 @@ public actor ChannelRelay {
   private func forgetDriver() -> MachineDriver<ChannelRelayMachine>? {
     guard let driver else { return nil }
     generation = max(generation, driver.readMachine { $0.nextGeneration })
+    forgetMessages(of: driver)
     self.driver = nil
     return driver
   }
@@ -214,7 +217,7 @@ public actor ChannelRelay {
     case .seatChanged(let uid, let isSeated):
       options.onStep(.seatChanged(uid: uid, isSeated: isSeated))
     case .firstFrame(let uid): options.onStep(.firstFrame(uid: uid))
-    case .message(let uid, let bytes): options.onStep(.message(uid: uid, bytes))
+    case .message, .messagesMissed, .messageFinished: handleMessageEvent(event)
     case .audioMuted(let uid, let isMuted):
       options.onStep(.audioMuted(uid: uid, isMuted: isMuted))
     case .firstPicture, .pictureStreamChanged, .pictureViewChanged, .pictureArrived,

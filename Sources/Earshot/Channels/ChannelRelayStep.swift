@@ -70,8 +70,17 @@ public enum ChannelRelayStep: Sendable, Equatable {
   /// A host keeps its sound back (`ChannelRelay.setAudioMuted`), or lets it go on. Told in channels
   /// of up to 17 members.
   case audioMuted(uid: UInt32, isMuted: Bool)
-  /// A host's message to all (`ChannelRelay.send`): those of one host in their order.
-  case message(uid: UInt32, [UInt8])
+  /// A host's message to all (`ChannelRelay.send`): those of one stream of a host in their order.
+  case message(uid: UInt32, stream: UInt8, [UInt8])
+  /// Messages of a host have not come, and are not waited for any longer. Of those before the first
+  /// that is heard of a stream nothing is told: they may be from before this member came.
+  ///
+  /// - Parameter cached: Whole messages in order that have waited for them, and come now.
+  case messagesMissed(uid: UInt32, stream: UInt8, missed: Int, cached: Int)
+  /// What has become of an own message, by what `ChannelRelay.send` has returned: the relay has all
+  /// of it, and passes it on to whoever has a seat; or it is not known to. Who of them got it
+  /// nobody tells.
+  case messageDelivery(tag: UInt64, delivered: Bool)
   /// How loud this side, or the hosts, have been (`ChannelRelay.setVolumeIndication`).
   case volumes(VolumeReport)
   /// Another host speaks most, of two and more that are heard; while volumes are told.
@@ -79,7 +88,8 @@ public enum ChannelRelayStep: Sendable, Equatable {
   /// The line to the relay does not carry the own pictures, or does again: the direction is
   /// `publish`. Milliseconds count from when the `ChannelRelay` was made.
   case publishFallback(FallbackChange)
-  /// A host shows no pictures at present, because its line does not carry them; or some again.
+  /// A host shows no pictures at present, because its line does not carry them or it keeps them
+  /// back (`ChannelRelay.setVideoMuted`); or some again.
   case picturesPaused(uid: UInt32, isPaused: Bool)
   /// Pictures cannot be coded or shown.
   case videoFailed(String)

@@ -11,6 +11,8 @@ struct RelayedView {
     let watch: EventLoop.Token
   }
 
+  /// The own pictures are kept back: a new seat is told so.
+  var isMuted = false
   private var sending: Line?
   private var showing: [UInt32: Line] = [:]
   /// Goes round between the loop and the threads.

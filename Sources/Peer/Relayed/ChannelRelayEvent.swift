@@ -30,7 +30,11 @@ package enum ChannelRelayEvent: Sendable, Equatable {
   /// A host keeps its sound back, by its own word, or lets it go on. Told in small channels.
   case audioMuted(uid: UInt32, isMuted: Bool)
   /// A host's message to all.
-  case message(uid: UInt32, [UInt8])
+  case message(uid: UInt32, stream: UInt8, [UInt8])
+  /// Messages of a host have not come, and are not waited for any longer.
+  case messagesMissed(uid: UInt32, stream: UInt8, missed: Int, cached: Int)
+  /// Whether the relay has all of an own message.
+  case messageFinished(tag: UInt64, isDelivered: Bool)
   /// The way to the relay carries no own pictures, or does again.
   case publishFallback(FallbackMachine.Change)
   /// A host shows no pictures at present, or shows some again.

@@ -1,4 +1,3 @@
-import Congestion
 import GroupKeys
 package import Primitives
 import Wire
@@ -12,6 +11,8 @@ extension ChannelRelayMachine {
     case notPublishing
     /// More waits than may.
     case tooMany
+    /// One stream more than may be.
+    case tooManyStreams
     /// A relay of before.
     case notUnderstood
   }
@@ -21,33 +22,51 @@ extension ChannelRelayMachine {
   ///
   /// - Parameters:
   ///   - bytes: 1 to 65 536 of them.
-  ///   - isOrdered: whether receivers are told of it after those before it.
+  ///   - stream: 8 to 127.
+  ///   - isOrdered: whether receivers are told of it after those of its stream before it.
+  ///   - tag: what `messageFinished` names it by.
   package mutating func send(
-    _ bytes: [UInt8], isOrdered: Bool = true, now: Instant
+    _ bytes: [UInt8], stream: UInt8 = 8, isOrdered: Bool = true, tag: UInt64 = 0, now: Instant
   ) -> Sending {
     guard isConnected, keys.isPublishing else { return .notPublishing }
     guard link.standing.terms?.payload.hasChannelData == true else { return .notUnderstood }
-    guard talk.messages.append(bytes, isOrdered: isOrdered) else { return .tooMany }
+    guard talk.messages.mayUse(stream) else { return .tooManyStreams }
+    guard talk.messages.append(bytes, stream: stream, isOrdered: isOrdered, tag: tag) else {
+      return .tooMany
+    }
     sendParts(now: now)
     return .sent
   }
 
-  /// Those that may leave now.
-  mutating func sendParts(now: Instant) {
-    let room = OutgoingParts.Room(
-      listeners: keys.memberCount, bitsPerSecond: link.association?.uplink?.allowance)
-    while let part = talk.messages.poll(room, now: now) {
-      // Who is no host any more has no key: the rest is for nobody.
-      guard let frame = keys.seal(part.encoded, metadata: DataPart.metadata) else { continue }
-      link.send(.channelData(SealedChannelMessage(uid: 0, frame: frame)), now: now)
-    }
+  /// Own messages of which it is not known whether the relay has them.
+  package var openMessages: [UInt64] { talk.messages.openTags }
+
+  /// Parts that may leave, and messages that need not wait any longer.
+  mutating func handleMessageTimeout(now: Instant) {
+    sendParts(now: now)
+    for late in talk.messages.handleTimeout(now: now) { publish([late.news], of: late.uid) }
+  }
+
+  /// What the session has said of own messages.
+  mutating func settleMessages() {
+    publish(talk.messages.settle(&link.mail, hasSession: isConnected))
+  }
+
+  private mutating func sendParts(now: Instant) {
+    publish(
+      talk.messages.sendParts(
+        by: &link, sealedBy: &keys, isConnected: isConnected, now: now))
   }
 
   mutating func receive(_ data: SealedChannelMessage, now: Instant) {
-    let text = keys.open(data.frame, from: data.uid, metadata: DataPart.metadata, now: now)
-    guard let text, let part = DataPart(text) else { return }
-    for bytes in talk.messages.handle(part, of: data.uid, now: now) {
-      publish(.message(uid: data.uid, bytes))
-    }
+    publish(talk.messages.receive(data, openedBy: &keys, now: now))
+  }
+
+  mutating func publish(_ news: [MessageNews], of uid: UInt32) {
+    publish(RelayedMessages.events(news, of: uid))
+  }
+
+  private mutating func publish(_ events: [ChannelRelayEvent]) {
+    for event in events { publish(event) }
   }
 }

@@ -67,6 +67,11 @@ extension ChannelRelayMachine {
     pictures?.setFallsBack(fallsBack)
   }
 
+  /// The own pictures are kept back from now on, or go on.
+  package mutating func setVideoMuted(_ isMuted: Bool, now: Instant) {
+    pictures?.setMuted(isMuted, now: now)
+  }
+
   // MARK: - Parts
 
   mutating func handlePictureTimeout(now: Instant) {

@@ -105,10 +105,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     keys.handleTimeout(now: now)
     handlePictureTimeout(now: now)
     talk.seats.handleTimeout(lastReceived: link.association?.lastReceived)
-    sendParts(now: now)
-    for late in talk.messages.handleTimeout(now: now) {
-      publish(.message(uid: late.uid, late.bytes))
-    }
+    handleMessageTimeout(now: now)
     if let deadline = silenceDeadline, deadline <= now, !isSilent {
       isSilent = true
       publish(.lost)
@@ -130,7 +127,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
       keys.handleLeave(uid, departures[uid] ?? .left, revision: self.revision, now: now)
       inbox.remove(uid)
       pictures?.remove(uid)
-      talk.remove(uid)
+      publish(talk.remove(uid), of: uid)
     }
     settle(now: now)
   }
@@ -330,6 +327,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   private mutating func settle(now: Instant) {
     let wasConnected = isConnected
     while let event = link.pollEvent() { handle(event, now: now) }
+    settleMessages()
     if isConnected, !wasConnected { talk.restart(now: now) }
     let unix = UInt64(clamping: settings.wallClockAtZero) &+ now.nanoseconds / 1_000_000
     while let news = talk.seats.popNews() {

@@ -4,13 +4,24 @@ import Wire
 /// Own messages to a channel on their way to its relay, cut into parts that leave at a pace.
 struct OutgoingParts {
   private struct Message {
+    let tag: UInt64
     let number: UInt32
+    let stream: UInt8
     let isOrdered: Bool
     let bytes: [UInt8]
     /// The part that leaves next.
     var place = 0
 
     var last: Int { (bytes.count - 1) / DataPart.byteCounts.upperBound }
+  }
+
+  /// A part that leaves now.
+  struct Departure {
+    /// Of its message, for whoever sent that.
+    let tag: UInt64
+    let part: DataPart
+
+    var isLast: Bool { part.place == part.last }
   }
 
   /// What the pace goes by.
@@ -22,7 +33,8 @@ struct OutgoingParts {
   }
 
   private let epoch: UInt64
-  private var lastNumbers: (ordered: UInt32, others: UInt32) = (0, 0)
+  /// By the stream.
+  private var lastNumbers: [UInt8: (ordered: UInt32, others: UInt32)] = [:]
   private var waiting: [Message] = []
   private var waitingByteCount = 0
   /// Parts and bytes that may leave at once, as of `counted`.
@@ -30,38 +42,47 @@ struct OutgoingParts {
   private var bytes = OutgoingParts.leastBytes
   private var rates = (parts: OutgoingParts.mostParts, bytes: OutgoingParts.mostBytes)
   private var counted = Instant.zero
+  /// Until then nothing leaves: there is no session.
+  private var heldUntil: Instant?
 
   /// - Parameter epoch: When the seat began, in ms since 1970 UTC.
   init(epoch: UInt64) { self.epoch = epoch }
 
+  /// Whether the sender may use that stream: one of those that it has used, or one more.
+  func mayUse(_ stream: UInt8) -> Bool {
+    lastNumbers[stream] != nil || lastNumbers.count < DataPart.mostStreams
+  }
+
+  /// - Parameter tag: What `poll` names it by.
   /// - Returns: whether there was room for it.
-  mutating func append(_ bytes: [UInt8], isOrdered: Bool) -> Bool {
+  mutating func append(
+    _ bytes: [UInt8], stream: UInt8 = 8, isOrdered: Bool, tag: UInt64 = 0
+  ) -> Bool {
     guard waiting.count < Self.mostWaiting,
-      waitingByteCount + bytes.count <= Self.mostWaitingBytes
+      waitingByteCount + bytes.count <= Self.mostWaitingBytes, mayUse(stream)
     else { return false }
-    let number: UInt32
-    if isOrdered {
-      lastNumbers.ordered &+= 1
-      number = lastNumbers.ordered
-    } else {
-      lastNumbers.others &+= 1
-      number = lastNumbers.others
-    }
-    waiting.append(Message(number: number, isOrdered: isOrdered, bytes: bytes))
+    var last = lastNumbers[stream] ?? (0, 0)
+    if isOrdered { last.ordered &+= 1 } else { last.others &+= 1 }
+    lastNumbers[stream] = last
+    waiting.append(
+      Message(
+        tag: tag, number: isOrdered ? last.ordered : last.others, stream: stream,
+        isOrdered: isOrdered, bytes: bytes))
     waitingByteCount += bytes.count
     return true
   }
 
   /// The next part, once it may leave.
-  mutating func poll(_ room: Room, now: Instant) -> DataPart? {
+  mutating func poll(_ room: Room, now: Instant) -> Departure? {
+    heldUntil = nil
     count(room, now: now)
     guard let message = waiting.first, parts >= 1, bytes > 0 else { return nil }
     let start = message.place * DataPart.byteCounts.upperBound
     let end = min(start + DataPart.byteCounts.upperBound, message.bytes.count)
     let part = DataPart(
-      epoch: epoch, number: message.number, isOrdered: message.isOrdered,
-      place: UInt8(clamping: message.place), last: UInt8(clamping: message.last),
-      bytes: Array(message.bytes[start..<end]))
+      epoch: epoch, number: message.number, stream: message.stream,
+      isOrdered: message.isOrdered, place: UInt8(clamping: message.place),
+      last: UInt8(clamping: message.last), bytes: Array(message.bytes[start..<end]))
     parts -= 1
     bytes -= Double(part.bytes.count + Self.overhead)
     if message.place == message.last {
@@ -70,15 +91,19 @@ struct OutgoingParts {
     } else {
       waiting[0].place += 1
     }
-    return part
+    return Departure(tag: message.tag, part: part)
   }
 
   /// When `poll` next has something.
   var nextDeadline: Instant? {
     guard !waiting.isEmpty else { return nil }
     let seconds = max(0, (1 - parts) / rates.parts, -bytes / rates.bytes)
-    return counted + .milliseconds(Int64(seconds * 1000) + 1)
+    let due = counted + .milliseconds(Int64(seconds * 1000) + 1)
+    return heldUntil.map { max($0, due) } ?? due
   }
+
+  /// There is no session at present.
+  mutating func hold(now: Instant) { heldUntil = now + Self.holding }
 
   private mutating func count(_ room: Room, now: Instant) {
     let listeners = Double(max(1, room.listeners))
@@ -103,6 +128,8 @@ struct OutgoingParts {
   private static let leastBytes = 1200.0
   /// Bytes that a part has beside its own: IP, UDP, session, message, SFrame and its number.
   private static let overhead = 100
+  /// From one look for a session to the next.
+  private static let holding = Duration.milliseconds(50)
   private static let mostWaiting = 64
   private static let mostWaitingBytes = 128 * 1024
 }

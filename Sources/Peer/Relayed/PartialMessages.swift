@@ -8,7 +8,7 @@ struct PartialMessages {
   }
 
   private var entries: [UInt32: Entry] = [:]
-  private var byteCount = 0
+  private(set) var byteCount = 0
 
   var count: Int { entries.count }
   var isEmpty: Bool { entries.isEmpty }
@@ -43,6 +43,6 @@ struct PartialMessages {
   }
 
   /// What a host sends in nine seconds.
-  private static let most = 270
-  private static let mostBytes = 256 * 1024
+  static let most = 270
+  static let mostBytes = 256 * 1024
 }

@@ -28,6 +28,10 @@ final class RelayedPictures {
   private(set) var unopenedCount: UInt64 = 0
   /// When the others are told next that there are no pictures, while the line carries none.
   private var nextPause: Instant?
+  /// The way to the relay carries no own pictures.
+  private var isFallenBack = false
+  /// The own pictures are kept back.
+  private var isMuted = false
   /// Of the last own picture.
   private var lastMediaTime: UInt32 = 0
   /// Hosts that have said that they show none, or show some again.
@@ -121,12 +125,28 @@ final class RelayedPictures {
     settleWanted(now: now)
     low.handleTimeout(now: now)
     let change = media.checkVideo(on: association, now: now).publishing
-    if let change { nextPause = change.mode == .audioOnly ? now : nil }
+    if let change {
+      isFallenBack = change.mode == .audioOnly
+      settlePause(now: now)
+    }
     return change
   }
 
   /// What happens where the way to the relay does not carry the own pictures.
   func setFallsBack(_ fallsBack: Bool) { media.video?.change { $0.fallsBack = fallsBack } }
+
+  /// The own pictures are kept back from now on, or go on. Who wants them is told as of a line that
+  /// does not carry them.
+  func setMuted(_ isMuted: Bool, now: Instant) {
+    guard isMuted != self.isMuted else { return }
+    self.isMuted = isMuted
+    settlePause(now: now)
+    settleWanted(now: now)
+  }
+
+  private func settlePause(now: Instant) {
+    nextPause = isMuted || isFallenBack ? nextPause ?? now : nil
+  }
 
   /// Those whose pictures may be given out because time has passed; each once, until it was asked.
   func takeDue(now: Instant) -> [UInt32] {
@@ -140,7 +160,7 @@ final class RelayedPictures {
   }
 
   private func settleWanted(now: Instant) {
-    let isWanted = now < wantedUntil
+    let isWanted = now < wantedUntil && !isMuted
     guard media.video?.isWanted != isWanted else { return }
     _ = media.video?.handleWanted(isWanted ? [.audio, .video] : .audio)
   }
@@ -155,7 +175,7 @@ final class RelayedPictures {
       nextWish = now + Self.wishPace
       Session.beginPacket(&packet)
       ChannelWantsFrame.write(receives ? .max : 0, to: &packet)
-      let isSending = media.video?.isEnabled == true
+      let isSending = media.video?.isEnabled == true && !isMuted
       let offer = isSending ? low.offer(association.uplink) : 0
       if knowsLow { ChannelLowFrame(bitsPerSecond: offer).write(to: &packet) }
       if association.seal(&packet, elicits: false, hasMessages: false, now: now) { return true }
@@ -187,7 +207,7 @@ final class RelayedPictures {
 
   /// The same of the low stream.
   func lowDemand(on association: Association, now: Instant) -> VideoDemand? {
-    guard media.video?.isPublishing == true, media.mayStart else { return nil }
+    guard media.video?.isPublishing == true, media.mayStart, !isMuted else { return nil }
     return low.demand(association.uplink, now: now)
   }
 
@@ -199,8 +219,8 @@ final class RelayedPictures {
     media.writePadding(into: &packet, on: association, now: now) != nil
   }
 
-  /// While the way to the relay carries no pictures the others are told: by a key frame in which
-  /// nothing is.
+  /// While the way to the relay carries no pictures, or they are kept back, the others are told: by
+  /// a key frame in which nothing is.
   func sayPaused(keys: inout GroupKeyMachine, now: Instant) {
     guard let due = nextPause, due <= now, let size = PictureSize(width: 16, height: 16) else {
       return

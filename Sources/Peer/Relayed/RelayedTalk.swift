@@ -14,10 +14,12 @@ struct RelayedTalk {
     mutes.add(uid, now: now)
   }
 
-  mutating func remove(_ uid: UInt32) {
+  /// - Returns: Messages of it that need not wait any longer.
+  @discardableResult
+  mutating func remove(_ uid: UInt32) -> [MessageNews] {
     seats.remove(uid)
     mutes.remove(uid)
-    messages.remove(uid)
+    return messages.remove(uid)
   }
 
   /// There is a session with the relay, or another one.

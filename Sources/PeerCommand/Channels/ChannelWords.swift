@@ -29,9 +29,12 @@ enum ChannelWords {
   }
 
   /// What a relay has against us, and what is done.
-  static func sentence(_ refusal: RelayRefusal) -> String {
+  static func sentence(_ refusal: RelayRefusal, _ way: RoomWay.Choice) -> String {
     switch refusal {
-    case .relayFull: "The relay has no room for us; host to host meanwhile, and it is asked again."
+    case .relayFull:
+      way == .relayOnly
+        ? "The relay has no room for us; it is asked again."
+        : "The relay has no room for us; host to host meanwhile, and it is asked again."
     case .grantEnded: "The grant for the relay has ended; another one is asked for."
     case .grantForeign: "The relay does not accept the grant; another one is asked for."
     }
@@ -62,7 +65,7 @@ enum ChannelWords {
     case .seatChanged(let uid, true): "\(uid) is at the relay again."
     case .seatChanged(let uid, false): "\(uid) has left the relay."
     case .picturesPaused(let uid, true):
-      "Host \(uid) shows no pictures: its line does not hold them."
+      "Host \(uid) shows no pictures: its line does not hold them, or it keeps them back."
     case .picturesPaused(let uid, false): "Host \(uid) shows pictures again."
     case .publishFallback(let change): VideoMessages.sentence(change)
     case .subscribeFallback(let pictures): sentence(pictures)

@@ -27,11 +27,15 @@ package struct JoinCommand: Sendable {
   package struct Further: Sendable {
     package var room: ChannelName
     package var role: ChannelRole
+    /// The file of its token, if it has a key.
+    package var token: String?
   }
 
   package var bitrate: Int
   /// The file of the channel's token.
   package var channelToken: String?
+  /// Each line of standard input is a message to all.
+  package var readsText: Bool
 
   package init(
     _ arguments: consuming Arguments, variable: (String) -> String?
@@ -49,18 +53,22 @@ package struct JoinCommand: Sendable {
     saveEach = try arguments.option(
       "--save-each", wants: "a file name with {uid} that ends in .wav or .opus"
     ) { Self.isSound($0) && $0.contains("{uid}") ? $0 : nil }
-    way = try Self.way(&arguments)
+    way = try Self.way(&arguments, &online)
     video = try VideoOptions(&arguments)
     also = try Self.further(&arguments)
     duration = try arguments.number("--duration", "seconds", in: 0.1...86_400)
+    let text = try arguments.option("--text", wants: "-, for standard input") {
+      $0 == "-" ? $0 : nil
+    }
+    readsText = text != nil
     bitrate = try arguments.integer("--bitrate", "bits a second", in: 6000...128_000) ?? 32_000
     // One's token of the rendezvous is another thing than that of the channel.
     channelToken = online.token
     online.token = try arguments.option("--access-token")
-    let text = try arguments.positional("name of a channel")
+    let name = try arguments.positional("name of a channel")
     try arguments.finish()
     try online.requireRendezvous()
-    room = try Self.room(text)
+    room = try Self.room(name)
     online.transport.maximumCalls = JoinRun.mostLinks
     try checkSound()
     try checkRooms()
@@ -81,6 +89,9 @@ package struct JoinCommand: Sendable {
     guard play != "-" else {
       throw UsageError("join plays no standard input yet.", advice: "Write --play FILE.")
     }
+    guard !readsText || ([role] + also.map(\.role)).contains(.host) else {
+      throw UsageError("--text - is for a host.", advice: "Leave it out, or be a host.")
+    }
     guard role == .host || play == nil else {
       throw UsageError("--role audience plays nothing.", advice: "Leave out --play.")
     }
@@ -98,24 +109,43 @@ package struct JoinCommand: Sendable {
     }
   }
 
-  private static func way(_ arguments: inout Arguments) throws(UsageError) -> RoomWay.Choice {
-    let isRelayed = try arguments.flag("--relay")
-    guard try arguments.flag("--mesh") else { return isRelayed ? .relay : .auto }
-    guard isRelayed else { return .mesh }
-    throw UsageError("--mesh and --relay exclude each other.", advice: "Give one of them.")
+  private static func way(
+    _ arguments: inout Arguments, _ online: inout OnlineOptions
+  ) throws(UsageError) -> RoomWay.Choice {
+    let ways: [(name: String, choice: RoomWay.Choice)] = [
+      ("--mesh", .mesh), ("--relay", .relay), ("--relay-only", .relayOnly),
+    ]
+    var given: [(name: String, choice: RoomWay.Choice)] = []
+    for way in ways where try arguments.flag(way.name) { given.append(way) }
+    guard given.count <= 1 else {
+      throw UsageError(
+        "\(given[0].name) and \(given[1].name) exclude each other.", advice: "Give one of them.")
+    }
+    let way = given.first?.choice ?? .auto
+    guard way == .relayOnly else { return way }
+    guard online.paths != "early" else {
+      throw UsageError(
+        "--relay-only tells members no addresses, and --paths early does.",
+        advice: "Leave out one of them.")
+    }
+    // A member that rings, and is not answered, learns nothing either.
+    online.paths = "on-accept"
+    return way
   }
 
-  /// `ROOM` or `ROOM:ROLE`; without one the audience, because only one channel is published to.
+  /// `ROOM`, `ROOM:ROLE` or `ROOM:ROLE:FILE`; without a role the audience, because only one channel
+  /// is published to. FILE has the token of a channel with a key.
   private static func further(_ arguments: inout Arguments) throws(UsageError) -> [Further] {
     var found: [Further] = []
     for text in try arguments.options("--also") {
-      let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-      let role = parts.count == 2 ? ChannelRole(rawValue: String(parts[1])) : .audience
-      guard parts.count <= 2, let role else {
+      let parts = text.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+      let role = parts.count > 1 ? ChannelRole(rawValue: String(parts[1])) : .audience
+      guard let role else {
         throw UsageError(
           "'\(text)' is no channel with a role.", advice: "Write --also ROOM or --also ROOM:host.")
       }
-      found.append(Further(room: try Self.room(String(parts[0])), role: role))
+      let file = parts.count > 2 ? String(parts[2]) : nil
+      found.append(Further(room: try Self.room(String(parts[0])), role: role, token: file))
     }
     return found
   }
@@ -125,10 +155,14 @@ package struct JoinCommand: Sendable {
     guard Set(names).count == names.count else {
       throw UsageError("A channel is named twice.", advice: "Name each of them once.")
     }
-    if let keyed = also.first(where: { $0.room.needsToken })?.room {
+    for entry in also where entry.room.needsToken != (entry.token.map { !$0.isEmpty } ?? false) {
+      let name = entry.room.shortText
       throw UsageError(
-        "--also takes no channel with a key: \(keyed.shortText).",
-        advice: "Join it by a further earshot join with its own --token.")
+        entry.room.needsToken
+          ? "\(name) has a key, and --also names no token for it."
+          : "\(name) has no key, and takes no token.",
+        advice: entry.room.needsToken
+          ? "Write --also NAME@k4.public.…:audience:FILE." : "Write --also \(name).")
     }
     guard ([role] + also.map(\.role)).count(where: { $0 == .host }) <= 1 else {
       throw UsageError(
@@ -152,26 +186,25 @@ package struct JoinCommand: Sendable {
     var claims = FileClaims()
     online.claim(in: &claims)
     claims.reads(play, "--play")
+    claims.reads(channelToken, "--token")
+    for entry in also { claims.reads(entry.token, "--also") }
     claims.writes(save, "--save")
     claims.writes(saveEach, "--save-each")
     if case .file(let path)? = video.picture { claims.reads(path, "--video") }
     claims.writes(video.save, "--save-video")
     try claims.check()
-    let token: String?
-    do throws(EarshotError) {
-      token = try channelToken.map { path throws(EarshotError) in try TokenIssuer.token(at: path) }
-    } catch {
-      throw CommandFailure(error)
-    }
+    let texts = try tokenTexts()
     let sound: RoomSound
     do throws(MediaFileError) {
       sound = try RoomSound(self)
     } catch {
       throw CommandFailure(error)
     }
-    let session = try await OnlineSession(online, console, on: loop, readsKeys: true)
+    let session = try await OnlineSession(online, console, on: loop, readsKeys: !readsText)
     _ = try await session.waitUntilRegistered()
-    let run = JoinRun(self, try await joinAll(session, sound, token), session)
+    let tokens = RoomTokens(session)
+    let run = JoinRun(self, try await joinAll(session, sound, texts, tokens), tokens, session)
+    if readsText { session.remember(readLines(run)) }
     while !run.isOver, let input = await session.next() { await run.handle(input) }
     sound.finish()
     session.remember(sound.fault)
@@ -179,14 +212,42 @@ package struct JoinCommand: Sendable {
     return await session.finish(page: run.page, run.code)
   }
 
+  private var rooms: [Further] { [Further(room: room, role: role, token: channelToken)] + also }
+
+  private func readLines(_ run: JoinRun) -> CommandFailure? {
+    do throws(ReactorError) {
+      try run.messages.readLines()
+      return nil
+    } catch {
+      return CommandFailure(system: error)
+    }
+  }
+
+  /// The tokens, by their channels.
+  private func tokenTexts() throws(CommandFailure) -> [ChannelName: (path: String, text: String)] {
+    var texts: [ChannelName: (path: String, text: String)] = [:]
+    do throws(EarshotError) {
+      for entry in rooms {
+        guard let path = entry.token else { continue }
+        texts[entry.room] = (path, try TokenIssuer.token(at: path))
+      }
+    } catch {
+      throw CommandFailure(error)
+    }
+    return texts
+  }
+
   private func joinAll(
-    _ session: OnlineSession, _ sound: RoomSound, _ token: String?
+    _ session: OnlineSession, _ sound: RoomSound,
+    _ texts: [ChannelName: (path: String, text: String)], _ tokens: RoomTokens
   ) async throws(CommandFailure) -> [RoomStay] {
     var stays: [RoomStay] = []
     do throws(EarshotError) {
-      for (index, entry) in ([Further(room: room, role: role)] + also).enumerated() {
+      for (index, entry) in rooms.enumerated() {
+        let shown = texts[entry.room]
         let channel = try await session.endpoint.join(
-          entry.room, as: entry.role, uid: index == 0 ? uid : 0, token: index == 0 ? token : nil)
+          entry.room, as: entry.role, uid: index == 0 ? uid : 0, token: shown?.text)
+        if let shown { tokens.add(channel, path: shown.path, text: shown.text) }
         stays.append(RoomStay(channel, as: entry.role, self, session, sound))
       }
     } catch {

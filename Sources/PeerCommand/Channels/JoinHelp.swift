@@ -10,12 +10,16 @@ enum JoinHelp {
 
       --role ROLE          host or audience; the audience only listens   (default: host)
       --uid N              the number to have in the channel             (default: any)
-      --token FILE         the token of a channel with a key; earshot token sign makes it
-      --also ROOM[:ROLE]   a further channel at the same time; may be given more than once. What is
-                           played goes to one of them                  (default role: audience)
+      --token FILE         the token of a channel with a key; earshot token sign makes it. A newer
+                           one in FILE is taken over in the 30 s before the end, without a gap
+      --also ROOM[:ROLE[:FILE]]  a further channel at the same time; may be given more than once.
+                           What is played goes to one of them. FILE has its token, if it has a
+                           key                                         (default role: audience)
       --mesh               always host to host, up to 17 members
       --relay              always by a relay that the rendezvous names: sealed for the members, so
                            that it hears nothing. Members with --mesh or --relay do not meet others
+      --relay-only         the same, and never host to host: members learn no address of this host.
+                           While the relay is away nothing is heard; it is waited for
       --play FILE          as for earshot call; all members hear the same at the same time
                            (default: a test tone)
       --loop               play the file again and again
@@ -27,6 +31,8 @@ enum JoinHelp {
       --save-video FILE    what is seen of each member, as .ivf with {uid} in the name
       --max-video-bitrate BPS  to each member               (default: 2500000)
       --fallback MODE      as for earshot call                (default: audio-only)
+      --text -             each line of standard input is a message to all who are there, of at
+                           most 65536 bytes; keys are not read then
       --duration SECONDS   leave after                     (default: when told to)
       --bitrate BPS        6000...128000                   (default: 32000)
 
@@ -38,15 +44,17 @@ enum JoinHelp {
   }
 
   static let keys =
-    "Keys: m mute, q leave, r the other role, x remove a member, b ban one for an hour"
+    "Keys: m mute, v video on and off, s statistics, t write a line to all, q leave, "
+    + "r the other role, x remove a member, b ban one for an hour"
 
   static let example = """
 
 
-    Keys: m mutes, q leaves, r changes the own role, x removes a member and b bans one for an hour
-    (both need the word manage on the own token), ? shows them. A terminal shows who is there, who
-    speaks, and host to host how the line to each one is; at the end a row a member, as the page of
-    --report has it. SIGINT, SIGTERM and SIGHUP leave as well,
+    Keys: m mutes, v turns the own video off and on, s shows statistics, t writes a line to all (a
+    host; Enter sends it), q leaves, r changes the own role, x removes a member and b bans one for
+    an hour (both need the word manage on the own token), ? shows them. A terminal shows who is
+    there, who speaks, and host to host how the line to each one is; at the end a row a member, as
+    the page of --report has it. SIGINT, SIGTERM and SIGHUP leave as well, SIGUSR1 shows statistics,
     SIGUSR2 changes the role.
 
     example: earshot join tea --rendezvous 192.0.2.1:7400 --play speech.wav --save heard.wav

@@ -10,9 +10,13 @@ package final class JoinRun {
 
   package private(set) var isOver = false
   private let command: JoinCommand
-  private let session: OnlineSession
+  let session: OnlineSession
   /// The channel of the command line, then those of `--also`.
-  private let stays: [RoomStay]
+  let stays: [RoomStay]
+  private let tokens: RoomTokens
+  let messages: RoomMessages
+  /// The line that is being typed; `nil` when keys are commands.
+  var typed: String?
   private var deadlines = Deadlines<Timer>()
   /// For the page of `--report`.
   private var trace = RoomTrace()
@@ -28,14 +32,20 @@ package final class JoinRun {
     case view
     /// What the page of `--report` draws is looked at.
     case trace
+    /// A message that waits is tried again.
+    case messages
     /// Leaving takes no longer.
     case leaving
   }
 
-  init(_ command: JoinCommand, _ stays: [RoomStay], _ session: OnlineSession) {
+  init(
+    _ command: JoinCommand, _ stays: [RoomStay], _ tokens: RoomTokens, _ session: OnlineSession
+  ) {
     self.command = command
     self.stays = stays
+    self.tokens = tokens
     self.session = session
+    messages = RoomMessages(session, namesChannels: stays.count > 1)
     if session.console.hasRegion { deadlines.set(.view, at: SystemClock.now) }
     if session.writesReport { deadlines.set(.trace, at: SystemClock.now) }
   }
@@ -43,6 +53,7 @@ package final class JoinRun {
   package var code: ExitCode { stays[0].code }
 
   package func handle(_ input: SessionInput) async {
+    handleMessages(input)
     switch input {
     case .endpoint(.channel(let name, let step)): await handleStep(step, in: name)
     case .endpoint(.incomingCall(let call)): await answer(call)
@@ -53,21 +64,27 @@ package final class JoinRun {
     case .endpoint(.callEnded(let id, let report)):
       for stay in stays { stay.handleEnd(of: id, report.statistics) }
     case .relay(let name, let step): stay(name)?.handleRelay(step)
+    case .channelToken(let name, let news): await tokens.handle(news, in: name)
+    case .key(let key) where typed != nil: type(key)
     case .signal(.interrupt), .signal(.terminate), .signal(.hangUp), .key("q"), .key("Q"):
       await leave()
+    case .signal(.user1): await showStatistics()
     case .signal(.user2): await stays[0].toggleRole()
     case .key(let key): await handleKey(key)
     case .wake: await wake()
     default: break
     }
     for stay in stays { await stay.advance() }
+    await messages.advance(spoken)
     if stays[0].isOver || stays.allSatisfy(\.isOver) { isOver = true }
     let due = stays.reduce(nil as Instant?) { earliest($0, $1.nextDeadline) }
-    if let due { deadlines.set(.stays, at: due) } else { deadlines.cancel(.stays) }
+    set(.stays, due)
+    set(.messages, messages.retryAt)
     session.inbox.wake(at: deadlines.next)
   }
 
   package func writeSummary() {
+    messages.finish()
     for stay in stays.dropFirst() { stay.writeSummary(as: "channelSummary") }
     stays[0].writeSummary(as: "summary")
     session.console.clear()
@@ -84,6 +101,10 @@ package final class JoinRun {
 
   private func stay(_ name: ChannelName) -> RoomStay? { stays.first { $0.channel.name == name } }
 
+  private func set(_ timer: Timer, _ due: Instant?) {
+    if let due { deadlines.set(timer, at: due) } else { deadlines.cancel(timer) }
+  }
+
   private func handleKey(_ key: Character) async {
     if let choice {
       self.choice = nil
@@ -91,7 +112,10 @@ package final class JoinRun {
     }
     switch key {
     case "m", "M": await toggleMute()
+    case "v", "V": await toggleVideo()
+    case "s", "S": await showStatistics()
     case "r", "R": await stays[0].toggleRole()
+    case "t", "T": beginTyping()
     case "x", "X": await choose(bans: false)
     case "b", "B": await choose(bans: true)
     case "?", "h", "H": session.console.say(JoinHelp.keys)
@@ -109,6 +133,19 @@ package final class JoinRun {
     refresh()
   }
 
+  /// The same of what is shown.
+  private func toggleVideo() async {
+    guard command.video.picture != nil else { return session.console.say("No video is sent.") }
+    let wanted = !stays[0].isVideoMuted
+    for stay in stays { await stay.setVideoMuted(wanted) }
+    session.lines.write("event") { $0.add("name", wanted ? "localVideoOff" : "localVideoOn") }
+    session.console.say(wanted ? "The own video is off." : "The own video is on again.")
+  }
+
+  private func showStatistics() async {
+    for stay in stays { await stay.showStatistics() }
+  }
+
   private func refresh() {
     let now = SystemClock.now
     var view = stays[0].view(now: now)
@@ -118,6 +155,7 @@ package final class JoinRun {
     }
     let rest = stays.count - 1 - view.further.count
     if rest > 0 { view.further.append("\(rest) channels more") }
+    if let typed { view.hint = "To all: \(typed)" }
     session.console.show(view)
   }
 
@@ -132,6 +170,7 @@ package final class JoinRun {
   private func handleStep(_ step: ChannelStep, in name: ChannelName) async {
     guard let stay = stay(name) else { return }
     await stay.handleStep(step)
+    tokens.handle(step, in: name)
     if case .joined = step, stay === stays[0], let duration = command.duration {
       deadlines.set(.duration, at: SystemClock.now + .milliseconds(Int64(duration * 1000)))
     }
@@ -155,7 +194,7 @@ package final class JoinRun {
     while let timer = deadlines.popDue(at: SystemClock.now) {
       switch timer {
       case .duration: await leave()
-      case .stays: break  // `advance` comes after each input.
+      case .stays, .messages: break  // `advance` comes after each input.
       case .view:
         if stays[0].joined != nil { refresh() }
         deadlines.set(.view, at: SystemClock.now + .milliseconds(250))

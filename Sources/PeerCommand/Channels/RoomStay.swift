@@ -9,29 +9,30 @@ final class RoomStay {
   private let command: JoinCommand
   let session: OnlineSession
   let sound: RoomSound
-  private var links: RoomLinks
+  private(set) var links: RoomLinks
   private(set) var way: RoomWay
   private(set) var role: ChannelRole
   private(set) var uid: UInt32 = 0
   private(set) var joined: Instant?
-  private var closing: (reason: ChannelReason, at: Instant)?
+  private(set) var closing: (reason: ChannelReason, at: Instant)?
   private(set) var code = ExitCode.done
   private(set) var isOver = false
   /// Members of whom a first frame came, by either way.
-  private var heard: Set<UInt32> = []
-  private var relay: ChannelRelay?
+  private(set) var heard: Set<UInt32> = []
+  private(set) var relay: ChannelRelay?
   private var overlap = RoomOverlap()
-  private var hasHadRelay = false
-  private var relayLosses = 0
-  private var relayCounts = RelayedCounts()
+  private(set) var hasHadRelay = false
+  private(set) var relayCounts = RelayedCounts()
   private(set) var roll = RoomRoll()
   private(set) var isMuted = false
+  private(set) var isVideoMuted = false
 
   /// What went by relays, over all seats.
   struct RelayedCounts {
     var sent = 0
     var opened = 0
     var unopened = 0
+    var losses = 0
     var fingerprint: String?
   }
 
@@ -80,7 +81,7 @@ final class RoomStay {
     case .relayUnavailable:
       way.handleUnavailable()
       // One that is gone for a while is asked for again, and the members talk host to host.
-      if way.choice == .relay, !hasHadRelay { fail(.noRelay, .unreachable) }
+      if way.choice.isByRelay, !hasHadRelay { fail(.noRelay, .unreachable) }
     default: break
     }
     await relay?.handle(step)
@@ -95,13 +96,16 @@ final class RoomStay {
       hasHadRelay = true
       overlap.handleConnected(now: SystemClock.now)
     case .lost:
-      relayLosses += 1
-      session.console.say("No contact with the relay; host to host meanwhile.")
+      relayCounts.losses += 1
+      let meanwhile = way.choice == .relayOnly ? "it is waited for" : "host to host meanwhile"
+      session.console.say("No contact with the relay; \(meanwhile).")
       way.handleLost()
       links.retryAll()
     case .refused(let reason): handleRefusal(reason)
     case .firstFrame(let uid): heard.insert(uid)
-    case .firstPicture, .pictureStreamChanged, .volumes, .activeSpeakerChanged, .message: break
+    case .firstPicture, .pictureStreamChanged, .volumes, .activeSpeakerChanged, .message,
+      .messagesMissed, .messageDelivery:
+      break
     case .audioMuted, .seatChanged, .subscribeFallback, .publishFallback, .picturesPaused:
       session.console.say(ChannelWords.sentence(step))
     case .audioFailed(let reason), .videoFailed(let reason): session.console.sayFailed(reason)
@@ -109,14 +113,15 @@ final class RoomStay {
   }
 
   private func handleRefusal(_ reason: RelayRefusal) {
-    session.console.say(ChannelWords.sentence(reason))
+    session.console.say(ChannelWords.sentence(reason, way.choice))
     guard reason == .relayFull else { return }
     way.handleFull()
     links.retryAll()
-    if way.choice == .relay, !hasHadRelay {
+    if way.choice.isByRelay, !hasHadRelay {
+      let option = way.choice == .relay ? "--relay" : "--relay-only"
       fail(
         .channelFull, .refused,
-        "the relay has no room; leave out --relay, or let its operator raise --limit-seats")
+        "the relay has no room; leave out \(option), or let its operator raise --limit-seats")
     }
   }
 
@@ -203,6 +208,13 @@ final class RoomStay {
     await relay?.setAudioMuted(isMuted)
   }
 
+  /// Keeps the own pictures back, or lets them go on, in the same way.
+  func setVideoMuted(_ isMuted: Bool) async {
+    isVideoMuted = isMuted
+    await muteCalls()
+    await relay?.setVideoMuted(isMuted)
+  }
+
   /// Asks for the other role; the channel tells what comes of it.
   func toggleRole() async {
     do throws(EarshotError) {
@@ -248,12 +260,14 @@ final class RoomStay {
     await muteCalls()
   }
 
+  private var isVideoKept: Bool { role == .audience || isVideoMuted }
+
   private func muteCalls() async {
     for (_, call) in links.linked {
       do throws(EarshotError) {
         let link = await session.endpoint.call(call)
         try await link.setAudioMuted(role == .audience || isMuted)
-        if command.video.picture != nil { try await link.setVideoMuted(role == .audience) }
+        if command.video.picture != nil { try await link.setVideoMuted(isVideoKept) }
       } catch {
         session.console.log(.info, error.message)
       }
@@ -288,7 +302,7 @@ final class RoomStay {
     var options = CallOptions(
       source: sound.makeSource(), sink: sound.makeSink(uid, in: channel.name, by: .mesh))
     options.startsMuted = role == .audience || isMuted
-    options.startsVideoMuted = role == .audience
+    options.startsVideoMuted = isVideoKept
     sound.addPictures(to: &options, with: uid, in: channel.name)
     options.bitrate = command.bitrate
     options.userExtension = words(isSeatless: way.callsAll)
@@ -313,6 +327,7 @@ final class RoomStay {
       if command.video.save != nil { options.makeVideoSink = { sound.makeScreen($0, in: name) } }
       relay = ChannelRelay(channel, options)
       await relay?.setAudioMuted(isMuted)
+      await relay?.setVideoMuted(isVideoMuted)
     }
     await relay?.start()
   }
@@ -347,51 +362,5 @@ final class RoomStay {
     relayCounts.opened += Int(clamping: counts.opened)
     relayCounts.unopened += Int(clamping: counts.unopened)
     if !standing.fingerprint.isEmpty { relayCounts.fingerprint = standing.fingerprint }
-  }
-
-  // MARK: - What is told
-
-  /// `nil` where it never began.
-  var lasted: Duration? { joined.map { (closing?.at ?? SystemClock.now) - $0 } }
-
-  var ending: ChannelReason? { closing?.reason }
-
-  /// What the live lines show.
-  func view(now: Instant) -> RoomView {
-    var view = RoomView(channel: channel.name.shortText)
-    view.seconds = joined.map { Int((now - $0).milliseconds / 1000) } ?? 0
-    view.isRelayed = way.isRelayed
-    view.isListening = role == .audience
-    view.isMuted = isMuted
-    view.playedLevel = sound.playedLevel
-    let levels = sound.levels(in: channel.name, now: now)
-    view.people = roll.entries.filter(\.isThere).map { entry in
-      RoomView.Person(
-        uid: entry.user.uid, name: Wording.short(entry.user.id), isHost: entry.user.role == .host,
-        level: levels[entry.user.uid] ?? -90, numbers: entry.numbers)
-    }
-    view.memberCount = links.counts.members + 1
-    return view
-  }
-
-  func writeSummary(as type: String) {
-    session.lines.write(type) { object in
-      object.add("outcome", ending == .left ? "completed" : "failed")
-      object.add("reason", ending?.rawValue)
-      object.add("channel", channel.name.description)
-      object.add("uid", Int(uid))
-      object.add("role", role.rawValue)
-      object.add("durationMs", lasted.map { Int($0.milliseconds) })
-      object.add("membersMet", links.metCount)
-      object.add("membersHeard", heard.count)
-      object.add("members", .array(roll.values { sound.heard($0, in: channel.name) }))
-      if roll.leftOut > 0 { object.add("membersLeftOut", roll.leftOut) }
-      guard hasHadRelay else { return }
-      object.add("relayFramesSent", relayCounts.sent)
-      object.add("relayFramesOpened", relayCounts.opened)
-      object.add("relayFramesUnopened", relayCounts.unopened)
-      object.add("relayLosses", relayLosses)
-      object.add("rosterFingerprint", relayCounts.fingerprint)
-    }
   }
 }

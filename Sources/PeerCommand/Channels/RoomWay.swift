@@ -4,7 +4,13 @@ package import Primitives
 /// the channel is small, by a relay beyond that. All members see the same roster, so all of them
 /// decide the same. Who changes has the new way before the old one ends.
 package struct RoomWay {
-  package enum Choice: Sendable { case auto, mesh, relay }
+  package enum Choice: Sendable {
+    case auto, mesh, relay
+    /// By the relay or not at all: no member learns our addresses.
+    case relayOnly
+
+    package var isByRelay: Bool { self == .relay || self == .relayOnly }
+  }
 
   /// What is to be done now.
   package enum Step: Equatable { case startRelay, restRelay, refuse }
@@ -88,7 +94,8 @@ package struct RoomWay {
 
   /// Whether those who are not linked with us are to be called.
   package func makesCalls(now: Instant) -> Bool {
-    switch state {
+    guard choice != .relayOnly else { return false }
+    return switch state {
     case .mesh, .returning: true
     case .joining(let since):
       choice == .auto && (isUnavailable || isFull || now >= since + Self.patience)
@@ -97,7 +104,7 @@ package struct RoomWay {
   }
 
   /// Whether calls of members are accepted.
-  package func takesCalls(now: Instant) -> Bool { choice != .relay || makesCalls(now: now) }
+  package func takesCalls(now: Instant) -> Bool { !choice.isByRelay || makesCalls(now: now) }
 
   /// Whether all are to be called, also those who are to call us by their IDs: they do not know
   /// that we have no seat.
@@ -133,7 +140,7 @@ package struct RoomWay {
 
   // MARK: - Parts
 
-  private var wantsRelay: Bool { choice == .relay || (choice == .auto && isLarge) }
+  private var wantsRelay: Bool { choice.isByRelay || (choice == .auto && isLarge) }
 
   private mutating func judge(_ hosts: Int, _ members: Int, now: Instant) {
     if hosts > Self.mostHosts || members > Self.mostMembers {

@@ -6,10 +6,10 @@ enum RelayLine {
     // Who comes and goes, and is heard each time.
     switch step {
     case .firstFrame, .firstPicture, .pictureStreamChanged, .picturesPaused, .seatChanged,
-      .audioMuted:
+      .audioMuted, .messagesMissed:
       if !lines.admitsPeersLine() { return }
-    // The program has its own meters, and asks for none.
-    case .volumes, .activeSpeakerChanged, .message: return
+    // The program has its own meters, and asks for none; `RoomMessages` has lines of its own.
+    case .volumes, .activeSpeakerChanged, .message, .messageDelivery: return
     case .connected, .lost, .refused, .subscribeFallback, .publishFallback, .audioFailed,
       .videoFailed:
       break
@@ -17,28 +17,38 @@ enum RelayLine {
     lines.write("event") { object in
       object.add("name", name(of: step))
       object.add("channel", channel.description)
-      switch step {
-      case .firstFrame(let uid), .firstPicture(let uid): object.add("uid", Int(uid))
-      case .pictureStreamChanged(let uid, let isLow):
-        object.add("uid", Int(uid))
-        object.add("stream", isLow ? "low" : "usual")
-      case .audioMuted(let uid, let isMuted):
-        object.add("uid", Int(uid))
-        object.add("on", isMuted)
-      case .seatChanged(let uid, let isSeated):
-        object.add("uid", Int(uid))
-        object.add("on", isSeated)
-      case .picturesPaused(let uid, let isPaused):
-        object.add("uid", Int(uid))
-        object.add("on", isPaused)
-      case .publishFallback(let change): EventLine.fill(&object, change)
-      case .subscribeFallback(let pictures):
-        object.add("pictures", pictures.rawValue)
-        object.add("reason", "line")
-      case .audioFailed(let reason), .videoFailed(let reason): object.add("reason", reason)
-      case .refused(let reason): object.add("reason", reason.rawValue)
-      case .connected, .lost, .volumes, .activeSpeakerChanged, .message: break
-      }
+      fill(&object, step)
+    }
+  }
+
+  private static func fill(_ object: inout JSONObject, _ step: ChannelRelayStep) {
+    switch step {
+    case .firstFrame(let uid), .firstPicture(let uid): object.add("uid", Int(uid))
+    case .pictureStreamChanged(let uid, let isLow):
+      object.add("uid", Int(uid))
+      object.add("stream", isLow ? "low" : "usual")
+    case .audioMuted(let uid, let isMuted):
+      object.add("uid", Int(uid))
+      object.add("on", isMuted)
+    case .seatChanged(let uid, let isSeated):
+      object.add("uid", Int(uid))
+      object.add("on", isSeated)
+    case .picturesPaused(let uid, let isPaused):
+      object.add("uid", Int(uid))
+      object.add("on", isPaused)
+    case .publishFallback(let change): EventLine.fill(&object, change)
+    case .subscribeFallback(let pictures):
+      object.add("pictures", pictures.rawValue)
+      object.add("reason", "line")
+    case .messagesMissed(let uid, let stream, let missed, let cached):
+      object.add("uid", Int(uid))
+      object.add("stream", Int(stream))
+      object.add("missed", missed)
+      object.add("cached", cached)
+    case .audioFailed(let reason), .videoFailed(let reason): object.add("reason", reason)
+    case .refused(let reason): object.add("reason", reason.rawValue)
+    case .connected, .lost, .volumes, .activeSpeakerChanged, .message, .messageDelivery:
+      break
     }
   }
 
@@ -56,6 +66,8 @@ enum RelayLine {
     case .seatChanged: "relaySeatChanged"
     case .audioMuted: "relayAudioMuted"
     case .message: "relayMessage"
+    case .messagesMissed: "relayMessagesMissed"
+    case .messageDelivery: "relayMessageDelivery"
     case .publishFallback: "relayPublishFallback"
     case .picturesPaused: "relayPicturesPaused"
     case .audioFailed: "relayAudioFailed"

@@ -16,6 +16,10 @@ package enum SessionInput: Sendable {
   case sourceEnded
   /// There is another access token in its file.
   case token(String)
+  /// The same of a channel's.
+  case channelToken(ChannelName, RoomTokens.News)
+  /// A line of standard input.
+  case line([UInt8])
   /// A deadline has come.
   case wake
 }
@@ -95,6 +99,19 @@ package final class Inbox {
   /// The file of an access token, which tells of each newer one as `token`.
   package func tokenFile(_ path: String, text: String) -> TokenFile {
     TokenFile(path, text: text, on: loop) { [feed] in feed.yield(.token($0)) }
+  }
+
+  /// The same of a channel's, which tells as `channelToken`.
+  func channelTokenFile(_ path: String, text: String, of name: ChannelName) -> TokenFile {
+    let feed = feed
+    return TokenFile(
+      path, text: text, on: loop, change: { feed.yield(.channelToken(name, .newer($0))) },
+      fault: { feed.yield(.channelToken(name, .unusable($0))) })
+  }
+
+  /// Lines of standard input from now on, each as `line`; of a longer one `limit` bytes.
+  func lineInput(limit: Int) throws(ReactorError) -> LineInput {
+    try LineInput(on: loop, limit: limit) { [feed] in feed.yield(.line($0)) }
   }
 
   /// Sets the timer; `nil` stops it.

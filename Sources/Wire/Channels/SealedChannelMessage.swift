@@ -33,12 +33,14 @@ package struct SealedChannelMessage: Hashable, Sendable {
 
 /// What a CHANNEL_DATA has sealed, a part of a message:
 ///
-///     epoch 8 · number 4 · order 1 · place 1 · last 1 · bytes
+///     epoch 8 · number 4 · stream and order 1 · place 1 · last 1 · bytes
 package struct DataPart: Hashable, Sendable {
   /// When the sender's seat began, in ms since 1970 UTC: numbers begin anew with it.
   package var epoch: UInt64
-  /// Of the message: from 1 on, those in order and the others apart.
+  /// Of the message: from 1 on, those in order and the others apart, and each stream by itself.
   package var number: UInt32
+  /// One of `streams`.
+  package var stream: UInt8
   /// Whether the message waits for those before it.
   package var isOrdered: Bool
   /// Which part this is, from 0 on, and which one is the last.
@@ -51,32 +53,39 @@ package struct DataPart: Hashable, Sendable {
   /// The last part of the longest message, of 65 536 bytes.
   package static let longest: UInt8 = 63
   package static let messageByteCounts = 1...(Int(longest) + 1) * byteCounts.upperBound
+  /// As those of calls. Members of before the streams know the first one alone.
+  package static let streams: ClosedRange<UInt8> = 8...127
+  /// So many of them one sender may use in one epoch.
+  package static let mostStreams = 15
   /// SFrame's metadata: no frame of sound, of a picture or about either is like it.
   package static let metadata: UInt8 = 5
 
   package init(
-    epoch: UInt64, number: UInt32, isOrdered: Bool = true, place: UInt8 = 0, last: UInt8 = 0,
-    bytes: [UInt8]
+    epoch: UInt64, number: UInt32, stream: UInt8 = 8, isOrdered: Bool = true, place: UInt8 = 0,
+    last: UInt8 = 0, bytes: [UInt8]
   ) {
     self.epoch = epoch
     self.number = number
+    self.stream = stream
     self.isOrdered = isOrdered
     self.place = place
     self.last = last
     self.bytes = bytes
   }
 
-  /// - Throws: `WireError` for number 0, a part that cannot be, and too many or too few bytes.
+  /// - Throws: `WireError` for number 0, a stream or a part that cannot be, and too many or too few
+  ///   bytes.
   package init(parsing span: Span<UInt8>) throws(WireError) {
     var reader = ByteReader(span)
     epoch = try reader.readUInt64("epoch")
     number = try reader.readUInt32("number")
-    let order = try reader.readUInt8("order")
-    isOrdered = order == 0
+    let streamAndOrder = try reader.readUInt8("stream and order")
+    isOrdered = streamAndOrder & 1 == 0
+    stream = streamAndOrder >> 1 &+ Self.streams.lowerBound
     place = try reader.readUInt8("place")
     last = try reader.readUInt8("last")
     let count = reader.remaining
-    guard number > 0, order <= 1, place <= last, last <= Self.longest else {
+    guard number > 0, Self.streams.contains(stream), place <= last, last <= Self.longest else {
       throw .invalid("part", at: 8)
     }
     let least = place < last ? Self.byteCounts.upperBound : Self.byteCounts.lowerBound
@@ -99,6 +108,7 @@ package struct DataPart: Hashable, Sendable {
     var encoded: [UInt8] = []
     encoded.append(littleEndian: epoch)
     encoded.append(littleEndian: number)
-    return encoded + [isOrdered ? 0 : 1, place, last] + bytes
+    let streamAndOrder = (stream &- Self.streams.lowerBound) &<< 1 | (isOrdered ? 0 : 1)
+    return encoded + [streamAndOrder, place, last] + bytes
   }
 }

@@ -36,16 +36,22 @@ enum ChannelMessageTargets {
         let count = Int(rest[rest.startIndex]) | Int(rest[rest.startIndex + 1]) << 8
         let part = Array(rest.dropFirst(2).prefix(count))
         rest = rest.dropFirst(2 + count)
-        var told: [[UInt8]] = []
+        var told: [MessageNews] = []
         if let part = try? DataPart(parsing: part.span) {
           given += part.bytes.count
           told = messages.handle(part, now: now)
         }
         if count == 0 { now = messages.patience ?? now + .seconds(1) }
         told += messages.handleTimeout(now: now)
-        taken += told.reduce(0) { $0 + $1.count }
-        for message in told {
-          expect(DataPart.messageByteCounts.contains(message.count), "a message has a length")
+        for news in told {
+          switch news {
+          case .message(let stream, let message):
+            taken += message.count
+            expect(DataPart.messageByteCounts.contains(message.count), "a message has a length")
+            expect(DataPart.streams.contains(stream), "a message has a stream")
+          case .missed(_, let missed, let cached):
+            expect(missed > 0 && cached >= 0, "what is missed is something")
+          }
         }
       }
       expect(taken <= given, "nothing is told that has not come")
@@ -62,6 +68,9 @@ enum ChannelMessageTargets {
       DataPart(epoch: 1, number: 4, bytes: [4]),
       DataPart(epoch: 1, number: 9, isOrdered: false, place: 1, last: 1, bytes: [9]),
       DataPart(epoch: 2, number: 1, isOrdered: false, bytes: [2]),
+      DataPart(epoch: 2, number: 1, stream: 9, bytes: [6]),
+      DataPart(epoch: 2, number: 3, stream: 9, bytes: [7]),
+      DataPart(epoch: 2, number: 1, stream: 127, isOrdered: false, bytes: [8]),
     ]
   }
 }

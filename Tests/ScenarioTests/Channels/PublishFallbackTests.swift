@@ -61,6 +61,25 @@ struct PublishFallbackTests {
     #expect(world.member(2)?.counts.unopened == 0)
   }
 
+  @Test func `a host that keeps its pictures back says so, and they come back`() throws {
+    let world = try makeWorld()
+    _ = world.broadcast([1], seconds: 5, from: 0, bitsPerSecond: 1_000_000)
+    world.member(1)?.machine.setVideoMuted(true, now: world.now)
+    let kept = world.broadcast([1], seconds: 7, from: 1000, bitsPerSecond: 1_000_000)
+    #expect(kept[1] == nil && changes(world) == [])
+    try world.join(4, .audience, pictures: RelayedWorld.pictures(sends: false, receives: true))
+    _ = world.broadcast([1], seconds: 7, from: 2000, bitsPerSecond: 1_000_000)
+    for uid in 2...4 as ClosedRange<UInt32> { #expect(pauses(world.member(uid)) == [true]) }
+    let seen = world.member(2)?.seen[1]?.count ?? 0
+    world.member(1)?.machine.setVideoMuted(false, now: world.now)
+    let shown = world.broadcast([1], seconds: 5, from: 3000, bitsPerSecond: 1_000_000)
+    #expect((shown[1]?.count ?? 0) > 100)
+    #expect((world.member(2)?.seen[1]?.count ?? 0) - seen == shown[1]?.count)
+    for uid in 2...4 as ClosedRange<UInt32> {
+      #expect(pauses(world.member(uid)) == [true, false])
+    }
+  }
+
   @Test func `who does not want to fall back does not, from the start or later`() throws {
     let world = try makeWorld(fallsBack: false)
     world.uplinks[1] = 90_000

@@ -298,16 +298,6 @@ final class RelayedWorld {
     drain(member)
   }
 
-  /// As `ChannelRelay.send`.
-  @discardableResult
-  func send(
-    _ uid: UInt32, _ bytes: [UInt8], isOrdered: Bool = true
-  ) -> ChannelRelayMachine.Sending? {
-    guard let member = member(uid) else { return nil }
-    defer { drain(member) }
-    return member.machine.send(bytes, isOrdered: isOrdered, now: now)
-  }
-
   // MARK: - Time
 
   func run(_ duration: Duration) {
