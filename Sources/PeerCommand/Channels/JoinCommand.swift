@@ -170,6 +170,7 @@ package struct JoinCommand: Sendable {
       throw CommandFailure(error)
     }
     let session = try await OnlineSession(online, console, on: loop, readsKeys: true)
+    session.announceScheduling()
     _ = try await session.waitUntilRegistered()
     let run = JoinRun(self, try await joinAll(session, sound, token), session)
     while !run.isOver, let input = await session.next() { await run.handle(input) }
