@@ -93,7 +93,7 @@ extension RoomEnd.Member {
 
   /// Where something was lost.
   fileprivate var residual: String? {
-    guard let lost, lost > 0 else { return nil }
+    guard loss != nil, let lost, lost > 0 else { return nil }
     return residualLost.map { "\($0)" }
   }
 
