@@ -19,6 +19,18 @@ package struct DurationHistogram: Sendable, BitwiseCopyable {
     sum &+= nanoseconds
   }
 
+  /// Adds all that `other` has, each duration as `change` makes it, in nanoseconds.
+  package mutating func add(_ other: DurationHistogram, as change: (UInt64) -> UInt64) {
+    for step in 0..<counts.count where other.counts[step] > 0 {
+      let changed = change(Self.middle(of: step))
+      let number = other.counts[step]
+      let (sums, isOver) = counts[Self.step(of: changed)].addingReportingOverflow(number)
+      counts[Self.step(of: changed)] = isOver ? .max : sums
+      sum &+= changed &* UInt64(number)
+    }
+    count += other.count
+  }
+
   /// The duration, in nanoseconds, that `share` (0...1) of all do not exceed; `nil` without any.
   package func percentile(_ share: Double) -> UInt64? {
     guard count > 0 else { return nil }

@@ -26,9 +26,7 @@ extension AudioDetails.Inbound {
     let playout = numbers.playout
     if let now, playout.lastPacketReceivedNanoseconds > 0 {
       let last = Instant(nanoseconds: playout.lastPacketReceivedNanoseconds)
-      let wall = SystemClock.wallNanoseconds
-      lastPacketReceivedTimestamp =
-        Double((wall - min(wall, now.nanoseconds(since: last))) / 1000) / 1000
+      lastPacketReceivedTimestamp = SystemClock.wallMilliseconds(of: last, now: now)
     }
     packetsDuplicated = playout.packetsDuplicated
     fecPacketsReceived = playout.copiesReceived

@@ -89,12 +89,32 @@ public struct AudioDetails: Sendable, Equatable {
     package init() {}
   }
 
+  /// Delays of the sound that was given out lately.
+  public struct RecentDelay: Sendable, Equatable {
+    /// How long that is, in milliseconds: the 2 s since the numbers before, or 1 to 3 s where they
+    /// are asked for in between.
+    public var durationMs: Int
+    /// Time that frames waited to be played, in milliseconds.
+    public var jitterBufferDelayMs: CallStatistics.Milliseconds
+    /// From the other side's microphone to this side's ear, estimated, in milliseconds: as
+    /// `CallStatistics.Inbound.mouthToEarMs`, with the queue that stands on the path; `nil` while
+    /// no round trip is known.
+    public var mouthToEarMs: CallStatistics.Milliseconds?
+
+    package init(durationMs: Int, jitterBufferDelayMs: CallStatistics.Milliseconds) {
+      self.durationMs = durationMs
+      self.jitterBufferDelayMs = jitterBufferDelayMs
+    }
+  }
+
   /// Received.
   public var inbound = Inbound()
   /// Sent.
   public var outbound = Outbound()
   /// As the other side received it; `nil` before its first report.
   public var remote: Remote?
+  /// Of the last 2 s; `nil` where nothing was given out in them, and in what tells of a whole call.
+  public var recentDelay: RecentDelay?
   /// How good what was received sounded, through time.
   public var quality = AudioQuality()
   /// The same in Agora's words.

@@ -29,8 +29,9 @@ extension CallRecord {
     }
   }
 
-  /// Gives the numbers that are told now their rates since those before.
-  func takeInterval(_ numbers: inout CallStatistics) {
+  /// Gives the numbers that are told now their rates since those before, and the delays of `sound`.
+  func takeInterval(_ numbers: inout CallStatistics, _ sound: AudioNumbers? = nil) {
+    if let sound { told.delays.handleTold(&numbers, sound) }
     let totals = numbers.totals
     numbers.interval = told.totals.flatMap { CallStatistics.Interval(from: $0, to: totals) }
     told.totals = totals

@@ -65,6 +65,8 @@ final class CallRecord {
     var firstPicture: Int?
     /// When the numbers were told last.
     var totals: CallStatistics.Totals?
+    /// Of the sound, as they were then.
+    var delays = RecentDelays()
     /// Requests for key frames that a capture has: the other side's, and the own.
     var keyFrameRequests = (theirs: 0, own: 0)
   }

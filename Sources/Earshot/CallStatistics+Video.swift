@@ -66,6 +66,9 @@ extension CallStatistics {
   public struct VideoInbound: Sendable, Equatable {
     /// Packets.
     public var packetsReceived = 0
+    /// When a packet of any kind came last, in milliseconds since 1970 UTC; `nil` before the
+    /// first.
+    public var lastPacketReceivedTimestamp: Double?
     /// Bytes of VP8.
     public var bytesReceived = 0
     /// Packets that were sent again.
@@ -167,7 +170,7 @@ extension CallStatistics {
     public var reason: String
     /// Median of the estimates of the call, in bit/s.
     public var estimateP50Bps: Double?
-    /// The distribution of the queueing delay in the call.
+    /// How long packets waited on the path: the distribution of all packets of the call.
     public var queueDelays: Milliseconds?
 
     package init(

@@ -11,9 +11,11 @@ internal import Wire
 extension Endpoint {
   func statistics(of id: CallID) -> CallStatistics? {
     let callID = resolve(id)
-    guard let record = calls[callID], var numbers = statistics(of: callID, record) else {
+    guard let record = calls[callID], let read = readNumbers(of: callID, record) else {
       return nil
     }
+    var numbers = read.whole
+    if let sound = read.sound { record.told.delays.fill(&numbers, sound) }
     record.grader.adopt(&numbers)
     return numbers
   }
@@ -24,15 +26,16 @@ extension Endpoint {
     for callID in due {
       sampleNetwork(callID)
       guard let record = calls[callID], record.audio != nil,
-        var numbers = statistics(of: callID, record)
+        let read = readNumbers(of: callID, record)
       else { continue }
+      var numbers = read.whole
       // Whoever only listens has sent nothing to note it with.
       if let heard = driver.readMachine({ $0.lastHeard(of: callID) }) {
         record.audio?.rings.peerHeard.set(heard.nanoseconds)
       }
       let active = calls.values.count { $0.audio != nil }
       numbers.usage = usage.map { CallStatistics.Usage($0, calls: active) }
-      record.takeInterval(&numbers)
+      record.takeInterval(&numbers, read.sound)
       record.grader.turn(&numbers, record.surroundings(numbers))
       if let grades = record.exchangeGrades(&numbers) {
         driver.withMachine { machine, now in machine.say(grades, on: callID, now: now) }
@@ -52,7 +55,14 @@ extension Endpoint {
     loop.setDeadline(statisticsTimer, statisticsSchedule.next)
   }
 
+  /// Of the whole call.
   func statistics(of callID: Wire.CallID, _ record: CallRecord) -> CallStatistics? {
+    readNumbers(of: callID, record)?.whole
+  }
+
+  private func readNumbers(
+    of callID: Wire.CallID, _ record: CallRecord
+  ) -> (whole: CallStatistics, sound: AudioNumbers?)? {
     guard let link = driver.readMachine({ $0.statistics(of: callID) }) else { return nil }
     let now = SystemClock.now
     var numbers = CallStatistics(atMs: Int(now.nanoseconds(since: record.began) / 1_000_000))
@@ -71,7 +81,7 @@ extension Endpoint {
     numbers.fillVideo(with: link, record, now: now)
     numbers.fillFates(with: link, sound)
     numbers.grade()
-    return numbers
+    return (numbers, sound)
   }
 }
 

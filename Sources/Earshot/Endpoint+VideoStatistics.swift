@@ -78,7 +78,12 @@ extension CallStatistics {
     guard receives else { return }
     var received = VideoInbound()
     received.fill(with: rings.received.withLock { $0 })
-    if let numbers = link.video?.received { received.fill(with: numbers, seconds: seconds) }
+    if let numbers = link.video?.received {
+      received.fill(with: numbers, seconds: seconds)
+      received.lastPacketReceivedTimestamp = numbers.lastPacketReceived.map {
+        SystemClock.wallMilliseconds(of: $0, now: now)
+      }
+    }
     videoStreamReceived = record.news.stream
     videoReceived = received
   }

@@ -140,7 +140,7 @@ package struct CongestionNumbers: Sendable {
   package var pacingRate: Double
   /// What other calls at the same time leave this one; infinite while it is alone.
   package var share: Double
-  /// In microseconds: standing now, and its percentiles over the call.
+  /// In microseconds: standing now, and the percentiles of all packets of the call.
   package var queueDelay: Double
   package var queueDelayP50: Double?
   package var queueDelayP95: Double?
@@ -170,8 +170,9 @@ package struct VideoNumbers: Sendable {
 extension CallLink {
   var congestion: CongestionNumbers? {
     guard let association, let uplink = association.uplink else { return nil }
+    let delays = uplink.queueDelays
     let percentile = { (share: Double) -> Double? in
-      uplink.queueDelays.percentile(share).map { Double($0) / 1_000 }
+      delays.percentile(share).map { Double($0) / 1_000 }
     }
     return CongestionNumbers(
       estimate: uplink.estimator.estimate, acknowledgedRate: uplink.estimator.acknowledgedRate,

@@ -8,6 +8,12 @@ package enum SystemClock {
 
   /// Nanoseconds since 1970 UTC; may be stepped at any moment. For logs, never for intervals.
   package static var wallNanoseconds: UInt64 { earshot_realtime_ns() }
+
+  /// Milliseconds since 1970 UTC at a moment of the monotonic clock, which is at `now`.
+  package static func wallMilliseconds(of moment: Instant, now: Instant) -> Double {
+    let wall = wallNanoseconds
+    return Double((wall - min(wall, now.nanoseconds(since: moment))) / 1000) / 1000
+  }
 }
 
 /// Puts the kernel's receive stamps, which are wall time, on the monotonic clock.

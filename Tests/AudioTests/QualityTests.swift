@@ -42,4 +42,17 @@ struct QualityTests {
     #expect(histogram.quantile(0) == 0.5)
     #expect(histogram.quantile(1) == 1000.5)
   }
+
+  @Test func `gives percentiles of what was recorded since it was looked at`() {
+    var histogram = DelayHistogram(stepMilliseconds: 4)
+    for _ in 0..<100 { histogram.record(nanoseconds: 20_000_000) }
+    let before = histogram
+    #expect(before.since(before).quantile(0.5) == nil && before.since(before).sum == 0)
+    for _ in 0..<10 { histogram.record(nanoseconds: 2_400_000_000) }
+    let since = histogram.since(before)
+    #expect(histogram.quantile(0.5) == 22 && since.quantile(0.5) == 2402)
+    #expect(since.count == 10 && since.sum == 24_000_000_000)
+    histogram.record(nanoseconds: .max)
+    #expect(histogram.quantile(1) == 4002)
+  }
 }

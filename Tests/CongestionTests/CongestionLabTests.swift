@@ -28,6 +28,15 @@ import Testing
     }
   }
 
+  @Test func `useful video is less than what media take, and most of it`() throws {
+    let lab = try #require(LabCase.single.first { $0.name == "const" })
+    let world = lab.run(seed: 1)
+    let read = { (name: String) in lab.measures.first { $0.name == name }?.read(lab, world) }
+    let media = try #require(read("by media alone"))
+    let video = try #require(read("useful video"))
+    #expect(video > 0.85 * media && video < 0.99 * media, "\(video) of \(media)")
+  }
+
   @Test func `the interval is Student's`() throws {
     let interval = try #require(SeedInterval([1, 2, 3, 4]))
     // The deviation is 1.291, its error 0.6455, and t of three degrees of freedom 3.182.

@@ -63,6 +63,8 @@ struct PipelinePair: ~Copyable {
   /// What a line of a rate holds: packets, and when each comes out, in nanoseconds.
   private var queue: [(payload: [UInt8], label: AudioLabel)] = []
   private var busyUntil: UInt64 = 0
+  /// How long everything waits on the line toward the receiver, in milliseconds.
+  var standingQueue: UInt64 = 0
 
   static func make(
     _ microphone: Microphone? = nil, usesCopies: Bool = true
@@ -111,6 +113,7 @@ struct PipelinePair: ~Copyable {
       let arrival = now + 10_000_000
       if isHeard { toRings.peerHeard.set(now) }
       if let rate { hold(rate, now) }
+      if standingQueue > 0 { hold(.max, now + standingQueue * 1_000_000) }
       release(now)
       carry(fromRings, toRings, arrival) { kind in
         guard kind == .frame else { return false }

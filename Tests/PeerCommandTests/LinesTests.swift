@@ -156,6 +156,8 @@ struct LinesTests {
     ] { #expect(inbound[name]?.asNumber != nil, "\(name)") }
     #expect(inbound["lastPacketReceivedTimestamp"]?.asNumber == 1_772_366_400_123.5)
     #expect(inbound["jitterBufferDelay"]?.asNumber == 7680)
+    #expect(inbound["earshotMouthToEar"]?["p50"]?.asNumber == 0.31, "of the last two seconds")
+    #expect(inbound["earshotJitterBufferDelay"]?["p95"]?.asNumber == 0.09)
     #expect(inbound["earshotAudioQuality"]?["worstFiveSeconds"]?["beginMs"]?.asNumber == 61_500)
     #expect(inbound["earshotRemoteAudioStats"]?["mosValue"]?.asNumber == 410)
     #expect(objects[1]["targetBitrate"]?.asNumber == 56_000)

@@ -66,6 +66,10 @@ import Testing
     #expect(ReportPage.html(Sample.report(), [], prediction: text).contains("by a probe 3 min"))
     let object = entry.prediction(now: 1190).value
     #expect(object["ageSeconds"]?.asNumber == 190 && object["uplinkLossRate"]?.asNumber == 0.02)
+    let reported = entry.comparison(with: Sample.detailed(), now: 1190)
+    #expect(
+      reported.contains("; loss sent 2 %, was 1.2 %; of it not repaired 0 %, was 0.6 %; loss rec"),
+      "\(reported)")
     let bare = entry.comparison(with: CallStatistics(atMs: 0), now: 1000)
     #expect(
       bare == "by a probe just before: loss received 0 %, was 0 %; of it not repaired 0 %, was 0 %")

@@ -110,6 +110,14 @@ import Testing
     #expect(rows.count == 4 && rows[0].hasPrefix("time,state,quality,rtt_ms,"))
     #expect(rows.allSatisfy { $0.filter { $0 == "," }.count == ProbeSheet.columns.count - 1 })
     #expect(rows[1].contains(",complete,") && rows[2].contains(",unavailable,"))
+    let ends = ",mos,uplink_predicted_residual_loss,downlink_predicted_residual_loss"
+    #expect(rows[0].hasSuffix(ends))
+    let speech = try #require(ProbeSample.report().rating.speech)
+    let predicted = rows[1].split(separator: ",", omittingEmptySubsequences: false).suffix(2)
+    #expect(predicted.map { Double($0).map { $0 > 0 } } == [true, false], "\(predicted)")
+    #expect(
+      abs((Double(predicted.first ?? "") ?? 0) - (speech.uplinkResidualLoss ?? 1)) < 1e-6,
+      "\(predicted)")
   }
 
   @Test func `a probe of a series that cannot begin is no end, and an unfit line is told`() throws {

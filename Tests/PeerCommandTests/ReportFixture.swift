@@ -53,6 +53,10 @@ enum Sample {
     audio.inbound.fecPacketsReceived = 12
     audio.inbound.interruptionCount = 2
     audio.outbound.targetBitrate = 56_000
+    var recent = AudioDetails.RecentDelay(
+      durationMs: 2000, jitterBufferDelayMs: CallStatistics.Milliseconds(p50: 70, p95: 90))
+    recent.mouthToEarMs = CallStatistics.Milliseconds(p50: 310, p95: 340)
+    audio.recentDelay = recent
     var remote = AudioDetails.Remote()
     remote.packetsExpected = 180
     remote.packetsLost = 3

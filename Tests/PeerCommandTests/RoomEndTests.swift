@@ -17,6 +17,7 @@ import Testing
       var member = RoomEnd.Member(uid: UInt32(number), id: id, role: .host)
       member.heardMs = 12_340
       (member.packets, member.lost, member.mos) = (400, 4, 4.42)
+      member.residualLost = 3
       return member
     }
     return end
@@ -31,7 +32,7 @@ import Testing
     let lines = end.text.split(separator: "\n").map(String.init)
     #expect(lines[0] == "  channel    tea<1>: left")
     #expect(lines[1] == "  lasted     1:15, host to host, as 9")
-    let words = "2, heard 12.3 s, MOS 4.4 of 5, lost 4 of 400 packets (1.0 %)"
+    let words = "2, heard 12.3 s, MOS 4.4 of 5, lost 4 of 400 packets (1.0 %), 3 not repaired"
     #expect(lines[2] == "  carol      \(words)")
     #expect(lines[3].hasPrefix("  1          ") && lines[3].hasSuffix(", listened, had left"))
     #expect(lines.count == 4)
@@ -57,7 +58,12 @@ import Testing
     #expect(page.components(separatedBy: "4 of 400 packets (1.0 %)").count - 1 == 42)
     #expect(page.contains("<h2>tea&lt;1&gt;</h2>") && page.contains("and 1 more"))
     // Level and MOS; nothing was lost, which is a line as well; the round trip is known.
-    #expect(page.components(separatedBy: "<svg").count - 1 == 4)
+    #expect(page.components(separatedBy: "<svg").count - 1 == 5)
+    #expect(page.contains("<th>lost</th><th>not repaired</th>"))
+    #expect(page.components(separatedBy: "(1.0 %)</td><td>3</td>").count - 1 == 42)
+    #expect(
+      trace.plots.map { $0.lines[0].points.first?.y ?? -1 }.dropFirst(2).prefix(2) == [1, 0.5],
+      "lost before repair, and not repaired, per cent")
     #expect(RoomPage.html([Self.end()]).contains("Nobody was heard long enough"))
   }
 

@@ -51,6 +51,7 @@ struct RoomRollTests {
     #expect(roll.entries[0].lost == 2 * numbers.received.packetsLost)
     let text = try #require(roll.values { _ in .zero }.first?.text)
     #expect(text.contains("\"packets\":\(2 * once),\"lost\":") && text.contains("\"mos\":"))
+    #expect(roll.entries[0].residualLost == 2 && text.contains("\"residualLost\":2,"))
   }
 
   @Test func `no channel fills the roll`() {

@@ -47,6 +47,7 @@ struct VideoLinesTests {
   private static func received(atMs: Int) -> CallStatistics.VideoInbound {
     var received = CallStatistics.VideoInbound()
     received.packetsReceived = 297
+    received.lastPacketReceivedTimestamp = 1_772_366_400_321.25
     received.packetsLost = 3
     received.recoveredByFec = 1
     received.recoveredByRetransmission = 1
@@ -83,6 +84,7 @@ struct VideoLinesTests {
     let inbound = try #require(objects.first { $0["id"]?.asString == "video-in" })
     #expect(inbound["type"]?.asString == "inbound-rtp" && inbound["kind"]?.asString == "video")
     #expect(inbound["framesDecoded"]?.asNumber == 100 && inbound["freezeCount"]?.asNumber == 1)
+    #expect(inbound["lastPacketReceivedTimestamp"]?.asNumber == 1_772_366_400_321.25)
     #expect(inbound["totalFreezesDuration"]?.asNumber == 0.75)
     #expect(inbound["earshotLipOffset"]?["p95"]?.asNumber == 0.022)
     let outbound = try #require(objects.first { $0["id"]?.asString == "video-out" })
@@ -188,6 +190,20 @@ struct VideoLinesTests {
     #expect(
       VideoMessages.sentence(.fallback(Self.fallbacks[1])) == "The line out holds video again.")
     #expect(VideoMessages.sentence(.delivered) == nil)
+  }
+
+  @Test func `the loss on the way out is drawn before repair and after it`() throws {
+    var (first, second) = (Sample.detailed(), Sample.detailed())
+    second.atMs += 2000
+    second.audio?.remote?.packetsExpected += 100
+    second.audio?.remote?.packetsLost += 8
+    second.audio?.remote?.residualLost += 3
+    second.audio?.remote?.fractionLost = 0.08
+    first.audio?.remote?.fractionLost = 0
+    let plots = SoundPlots.plots([first, second].map(SoundPlots.Sample.init))
+    let out = try #require(plots.first { $0.title == "Loss on the way out" })
+    #expect(out.lines.map(\.name) == ["before repair", "not repaired"])
+    #expect(out.lines.map { $0.points.last?.y } == [8, 3])
   }
 
   @Test func `plots from a call and from its lines are the same`() throws {

@@ -77,7 +77,7 @@ struct ViewTests {
       let beginning = "\(uid)  person\(uid)…  ["
       #expect(lines[uid - 3].hasPrefix(beginning), "\(lines[uid - 3])")
     }
-    #expect(lines[6].contains("rtt 20.5 ms  loss 0.5 %"))
+    #expect(lines[6].contains("rtt 20.5 ms  loss 1.0 %, 0.5 % not repaired"))
     #expect(lines[9] == "and 3 more" && lines[10] == "milk: 3 there")
     var view = Self.room()
     (view.isMuted, view.people) = (true, Array(view.people[2...2]))

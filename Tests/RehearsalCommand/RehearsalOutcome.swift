@@ -12,6 +12,8 @@ struct RehearsalOutcome: Codable, Equatable {
     /// At the callee, since the call began.
     var samplesHeard: UInt64
     var samplesConcealed: UInt64
+    /// The same of VP8, in bytes: each part once, without headers.
+    var videoBytesReceived: UInt64
     /// At the caller, since the call began.
     var videoPacketsSent: UInt64
     /// At the caller, bit/s on the line.
@@ -27,5 +29,7 @@ struct RehearsalOutcome: Codable, Equatable {
   /// When a key frame was whole at the callee.
   var keyFrames: [Double] = []
   var framesReceived = 0
+  /// What the caller says at the end of how long its packets waited, 95th percentile, milliseconds.
+  var queueDelayP95: Double?
   var samples: [Sample] = []
 }

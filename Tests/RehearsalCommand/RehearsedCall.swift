@@ -181,10 +181,12 @@ final class RehearsedCall {
     let heard = calleeSound.engine.receiver.buffer.statistics
     let numbers = caller.statistics(of: call)
     let plan = callerSound.engine.sender.plan
+    outcome.queueDelayP95 = numbers?.congestion?.queueDelayP95.map { $0 / 1000 }
     outcome.samples.append(
       RehearsalOutcome.Sample(
         at: seconds, samplesHeard: heard.totalSamplesReceived,
         samplesConcealed: heard.concealedSamples,
+        videoBytesReceived: UInt64(callee.statistics(of: call)?.video?.received.bytesReceived ?? 0),
         videoPacketsSent: UInt64(numbers?.video?.sent.packetsSent ?? 0),
         estimate: numbers?.congestion?.estimate ?? 0, audioBitrate: plan.bitrate,
         frameMilliseconds: plan.frameLength.milliseconds))

@@ -53,6 +53,25 @@ import Testing
     #expect(outcome.fallbacks.isEmpty)
   }
 
+  /// Goal: what a call says of the wait of its packets is what they waited on the line.
+  /// Method: the rate of the line changes each 3 s; the 95th percentile in the line's journal.
+  @Test(arguments: [1, 2] as [UInt64])
+  func `a call says how long its packets waited`(seed: UInt64) throws {
+    var words = ["--up", "rate=1500k,queue=600ms,delay=25ms", "--down", "delay=25ms"]
+    for (index, rate) in ["500k", "1200k", "300k", "900k", "1500k", "400k", "1M"].enumerated() {
+      words += ["--at", "\(3 * index + 3):up:rate=\(rate)"]
+    }
+    let (outcome, log) = try Self.play(words, seconds: 25, seed: seed)
+    let waits = log.split(separator: "\n").compactMap { line -> Double? in
+      let fields = line.split(separator: ",", omittingEmptySubsequences: false)
+      guard fields.count == 6, fields[1] == "up", fields[5] == "arrives" else { return nil }
+      return Double(fields[3]).map { $0 / 1e6 }
+    }.sorted()
+    let measured = waits[waits.count * 95 / 100]
+    let said = try #require(outcome.queueDelayP95)
+    #expect(measured > 50 && abs(said - measured) < 0.1 * measured, "\(said) of \(measured) ms")
+  }
+
   @Test func `a line too narrow for a picture leaves the audio alone, and takes it back`() throws {
     let (outcome, _) = try Self.play(
       [

@@ -314,6 +314,18 @@ extension VideoAssembler {
     #expect(assembler.statistics.pliCount == 0)
   }
 
+  @Test func `when a packet came last is known, also of one that is not needed`() {
+    var stream = MadeStream()
+    var assembler = VideoAssembler()
+    #expect(assembler.statistics.lastPacketReceived == nil)
+    let packets = stream.packets(isKeyFrame: true, byteCount: 900, now: moment(0))
+    for time in [20, 70] {
+      for packet in packets { assembler.take(packet, now: moment(time)) }
+      #expect(assembler.statistics.lastPacketReceived == moment(time))
+    }
+    #expect(assembler.statistics.packetsDiscarded == packets.count)
+  }
+
   @Test func `a reset after a leap keeps nothing and wants a key frame`() {
     var stream = MadeStream()
     var assembler = VideoAssembler()

@@ -107,6 +107,16 @@ class LineLog:
         }
 
 
+def payload_share(counted, capacity, seconds):
+    """What part of the link carried bytes that one end counts, [(seconds, bytes so far), ...], once it is settled; None for
+    too few of them."""
+    settled = [entry for entry in counted if min(SETTLING, seconds / 2) <= entry[0] <= seconds]
+    if len(settled) < 2:
+        return None
+    (start, before), (end, after) = settled[0], settled[-1]
+    return (after - before) * 8 / capacity.bits(start, end)
+
+
 def percentile(values, share):
     """Of sorted values, between the two that are nearest."""
     if not values:

@@ -18,6 +18,8 @@ struct DelayEstimator: Sendable {
   var range: ClosedRange<Int64> = 0...1_000_000_000
 
   private var floor = TransitFloor()
+  /// Of the last two minutes: what is above it is a queue, or a longer path.
+  private var base = TransitFloor(blockLength: Self.baseBlock)
   private var history = LatenessHistory()
   /// Of primaries alone: what the path does, of the last forty seconds and of the last four.
   private var path = LatenessHistory()
@@ -30,6 +32,9 @@ struct DelayEstimator: Sendable {
 
   /// The least transit remembered, in nanoseconds: what the path does when it is at its best.
   var leastTransit: Int64 { floor.value }
+  /// How much more the path takes at its best now than in the last two minutes, in nanoseconds: a
+  /// queue that stands.
+  var pathRise: Int64 { max(0, floor.value &- base.value) }
   /// Transit at which a packet should be played, in nanoseconds.
   var targetTransit: Int64 { floor.value &+ targetDelay }
   /// Whether less is held than what brings lost frames back takes, where a packet is needed by
@@ -57,7 +62,12 @@ struct DelayEstimator: Sendable {
   mutating func record(
     transit: Int64, arrival: Int64, delayInside: Int64, isPrimary: Bool, frame: Int64
   ) {
-    if isPrimary { floor.record(transit: transit, arrival: arrival) } else { lastRepair = arrival }
+    if isPrimary {
+      floor.record(transit: transit, arrival: arrival)
+      base.record(transit: transit, arrival: arrival)
+    } else {
+      lastRepair = arrival
+    }
     isRepairing = lastRepair != .min && arrival &- lastRepair <= Self.repairMemory
     let lateness = transit &- floor.value &+ delayInside
     let level = Int(min(max(lateness, 0) / Self.step, 255))
@@ -98,6 +108,8 @@ struct DelayEstimator: Sendable {
     return latest > usual / 2 * 3 + Self.notable ? latest : usual
   }
 
+  /// Of eight, 16 s in nanoseconds: in two minutes clocks 50 ppm apart are 6 ms apart.
+  private static let baseBlock: Int64 = 16_000_000_000
   private static let recentFrames = 200
   /// 0.1 ms a second.
   private static let slowness: Int64 = 10_000

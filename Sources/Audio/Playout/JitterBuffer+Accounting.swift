@@ -9,9 +9,10 @@ extension JitterBuffer {
     let wait = max(0, clock.time &+ clock.mostEarliness &+ offset)
     let target = arrivals.estimator.targetDelay &+ clock.mostEarliness
     let transit = entry.arrival &- AudioFormat.nanoseconds(samples: entry.timestamp)
+    let onPath = wait &+ transit &- arrivals.estimator.leastTransit
     let measured = PlayoutCounting.Wait(
-      whole: wait, onPath: wait &+ transit &- arrivals.estimator.leastTransit, target: target,
-      least: arrivals.estimator.usualLateness)
+      whole: wait, onPath: onPath, aboveBase: onPath &+ arrivals.estimator.pathRise,
+      target: target, least: arrivals.estimator.usualLateness)
     PlayoutCounting.emitted(count, measured, in: &statistics)
     if entry.origin.rank == 0 { statistics.samplesFromLowRateCopies += UInt64(count) }
   }

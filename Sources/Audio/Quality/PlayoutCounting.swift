@@ -37,6 +37,8 @@ enum PlayoutCounting {
     var whole: Int64
     /// From when the fastest packet would have brought it to its sounding.
     var onPath: Int64
+    /// The same by the fastest packet of the last two minutes.
+    var aboveBase: Int64
     /// The delay aimed at, and the least that the path would allow.
     var target: Int64
     var least: Int64
@@ -46,6 +48,7 @@ enum PlayoutCounting {
   static func emitted(_ samples: Int, _ wait: Wait, in statistics: inout PlayoutStatistics) {
     statistics.delays.record(nanoseconds: wait.whole)
     statistics.playoutDelays.record(nanoseconds: wait.onPath)
+    statistics.delaysAboveBase.record(nanoseconds: wait.aboveBase)
     statistics.jitterBufferDelay += Double(wait.whole) * Double(samples)
     statistics.jitterBufferTargetDelay += Double(wait.target) * Double(samples)
     statistics.jitterBufferMinimumDelay += Double(wait.least) * Double(samples)

@@ -71,6 +71,10 @@ package struct PlayoutStatistics: Sendable {
   /// least round trip this is the delay of the line, whatever brought the frame, and when.
   package internal(set) var playoutDelays = DelayHistogram()
 
+  /// The same from the way of the fastest packet of the last two minutes, not of the last four
+  /// seconds: with a queue that stands. In steps of 4 ms, up to 4 s.
+  package internal(set) var delaysAboveBase = DelayHistogram(stepMilliseconds: 4)
+
   // How loud it was.
   /// Root mean square of the last 5 ms given out, 0...1.
   package internal(set) var audioLevel: Double = 0

@@ -8,8 +8,7 @@ package struct Uplink: Sendable {
   package private(set) var gate: PacingGate
   /// What audio took of the line lately, IP and UDP included: bit/s.
   package private(set) var audioRate = 0.0
-  /// The standing queue, as each report found it.
-  package private(set) var queueDelays = DurationHistogram()
+  private var queueDelayLog = QueueDelayLog()
   /// What the endpoint's other links leave this one of the uplink: bit/s (`UplinkSharing`).
   package var share = Double.infinity {
     didSet { if share != oldValue { setGate() } }
@@ -47,12 +46,15 @@ package struct Uplink: Sendable {
 
   package mutating func handle(_ outcome: PacketOutcome) {
     estimator.handle(outcome)
+    guard outcome.fate == .acknowledged, let packet = estimator.path.arrivals.newest,
+      let base = estimator.path.baseDelay.value
+    else { return }
+    queueDelayLog.add(packet, base: base)
   }
 
   /// All that one FEEDBACK said has been handled.
   package mutating func finishReport(roundTrip: UInt64?, bytesInFlight: Int, now: Instant) {
     estimator.finishReport(roundTrip: roundTrip, bytesInFlight: bytesInFlight, now: now)
-    queueDelays.add(UInt64(estimator.standingDelay * 1_000))
     let reportRate = Self.reportBits * 1e9 / Double(max(reportInterval, 25_000_000))
     estimator.unpacedRate = audioRate + reportRate
     ceiling.handleReport(estimator, now: now)
@@ -138,8 +140,10 @@ package struct Uplink: Sendable {
   /// The path is another one: nothing that was known holds.
   package mutating func restart() {
     let (use, bulk) = (mediaUse, hasBulk)
+    queueDelayLog.settle()
+    let delays = queueDelayLog
     self = Uplink(estimator.limits)
-    (mediaUse, hasBulk) = (use, bulk)
+    (mediaUse, hasBulk, queueDelayLog) = (use, bulk, delays)
     setUse()
   }
 
@@ -148,6 +152,9 @@ package struct Uplink: Sendable {
     get { estimator.weight }
     set { estimator.weight = newValue }
   }
+
+  /// How long each packet waited in queues on its way.
+  package var queueDelays: DurationHistogram { queueDelayLog.whole }
 
   /// What all media of the link may take, in bit/s.
   package var allowance: Double { min(estimator.estimate, share) }

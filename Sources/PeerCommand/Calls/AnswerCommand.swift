@@ -89,6 +89,7 @@ package struct AnswerCommand: Sendable {
     var opened: OpenedSound? = try open(call: number, input)
     let session = try await OnlineSession(
       online, console, on: loop, readsKeys: !sound.readsInput, isPatient: !failsFast)
+    session.announceScheduling()
     try await register(session)
     session.tellOfNobody(in: callers)
     return await serve(session, &opened, input, first: number, notice)

@@ -54,6 +54,7 @@ package struct CallCommand: Sendable {
     let ends = try open(call: number)
     let session = try await OnlineSession(
       online, console, on: loop, readsKeys: !sound.readsInput)
+    session.announceScheduling()
     ends.connect(to: session.inbox)
     let status = try await session.waitUntilRegistered()
     session.tellOfNobody(in: callers)

@@ -201,6 +201,7 @@ package struct JoinCommand: Sendable {
       throw CommandFailure(error)
     }
     let session = try await OnlineSession(online, console, on: loop, readsKeys: !readsText)
+    session.announceScheduling()
     _ = try await session.waitUntilRegistered()
     let tokens = RoomTokens(session)
     let run = JoinRun(self, try await joinAll(session, sound, texts, tokens), tokens, session)

@@ -14,7 +14,9 @@ package struct RoomBook {
     /// Seconds of sound.
     package var heard = 0.0
     package var packets = 0
+    /// Before any repair, and of these what nothing brought in time.
     package var lost = 0
+    package var residualLost = 0
     /// Of the call that was heard longest, 1...5.
     package var mos: Double?
     fileprivate var longest = 0.0
@@ -70,6 +72,7 @@ package struct RoomBook {
     entries[index].heard += seconds
     entries[index].packets += received.packetsReceived + received.packetsLost
     entries[index].lost += received.packetsLost
+    entries[index].residualLost += received.residualLost
     if seconds >= entries[index].longest {
       (entries[index].longest, entries[index].mos) = (seconds, received.mos)
     }
@@ -83,6 +86,7 @@ package struct RoomBook {
       if let mos = entry.mos { text += ", MOS \(Wording.decimal(mos)) of 5" }
       let share = Double(entry.lost) / Double(max(1, entry.packets))
       text += ", lost \(entry.lost) of \(entry.packets) packets (\(Wording.percent(share)))"
+      if entry.lost > 0 { text += ", \(entry.residualLost) not repaired" }
       return (entry.name, text)
     }
   }
@@ -111,6 +115,7 @@ package struct RoomBook {
       member.add("heardMs", Int(entry.heard * 1000))
       member.add("packets", entry.packets)
       member.add("lost", entry.lost)
+      member.add("residualLost", entry.residualLost)
       member.add("mos", entry.mos)
       return member.value
     }

@@ -11,7 +11,7 @@ struct RoomRoll {
     /// The latest of the call with it.
     var numbers: CallStatistics?
     /// Of calls with it that are over.
-    private var past = (packets: 0, lost: 0)
+    private var past = (packets: 0, lost: 0, residual: 0)
     private var hasPast = false
     private var pastMOS: Double?
     private var pastRoundTrip: Double?
@@ -28,15 +28,20 @@ struct RoomRoll {
     /// Of them lost.
     var lost: Int? { packets.map { _ in past.lost + (numbers?.received.packetsLost ?? 0) } }
 
+    /// Of these, what nothing brought in time.
+    var residualLost: Int? {
+      packets.map { _ in past.residual + (numbers?.received.residualLost ?? 0) }
+    }
+
     /// Of the latest call with it, 1...5.
     var mos: Double? { numbers?.received.mos ?? pastMOS }
     /// The last of it, in ms.
     var roundTrip: Double? { numbers?.currentRttMs ?? pastRoundTrip }
 
     fileprivate mutating func close() {
-      guard let packets, let lost else { return }
+      guard let packets, let lost, let residualLost else { return }
       (pastMOS, pastRoundTrip) = (mos, roundTrip)
-      (past, hasPast, numbers) = ((packets, lost), true, nil)
+      (past, hasPast, numbers) = ((packets, lost, residualLost), true, nil)
     }
   }
 
@@ -92,6 +97,7 @@ struct RoomRoll {
       object.add("heardMs", Int(total.milliseconds))
       object.add("packets", entry.packets)
       object.add("lost", entry.lost)
+      object.add("residualLost", entry.residualLost)
       object.add("mos", entry.mos)
       return object.value
     }

@@ -19,6 +19,7 @@ extension RoomStay {
       let now = entry.isThere ? sound.heard(user.uid, in: channel.name) : .zero
       member.heardMs = Int((entry.heard + now).milliseconds)
       (member.packets, member.lost) = (entry.packets, entry.lost)
+      member.residualLost = entry.residualLost
       member.mos = entry.mos
       member.roundTrip = entry.roundTrip
       return member

@@ -9,6 +9,7 @@ package struct RoomTrace: Sendable {
     var levels: [(x: Double, y: Double)] = []
     var roundTrips: [(x: Double, y: Double)] = []
     var losses: [(x: Double, y: Double)] = []
+    var residualLosses: [(x: Double, y: Double)] = []
     var marks: [(x: Double, y: Double)] = []
 
     mutating func halve() {
@@ -18,6 +19,7 @@ package struct RoomTrace: Sendable {
       levels = half(levels)
       roundTrips = half(roundTrips)
       losses = half(losses)
+      residualLosses = half(residualLosses)
       marks = half(marks)
     }
   }
@@ -38,7 +40,9 @@ package struct RoomTrace: Sendable {
       series[index].levels.append((seconds, person.level))
       guard let numbers = person.numbers else { continue }
       if let rtt = numbers.currentRttMs { series[index].roundTrips.append((seconds, rtt)) }
-      series[index].losses.append((seconds, numbers.received.residualLostFraction * 100))
+      let received = numbers.received
+      series[index].losses.append((seconds, received.lostFraction * 100))
+      series[index].residualLosses.append((seconds, received.residualLostFraction * 100))
       if let mos = numbers.received.mos { series[index].marks.append((seconds, mos)) }
     }
     guard series.contains(where: { $0.levels.count >= Self.mostPoints }) else { return }
@@ -50,7 +54,9 @@ package struct RoomTrace: Sendable {
   package var plots: [Plot] {
     [
       plot("Level heard", "dB below full scale", \.levels), plot("Round trip", "ms", \.roundTrips),
-      plot("Lost and not repaired, so far", "%", \.losses), plot("MOS", "1 to 5", \.marks),
+      plot("Lost before repair, so far", "%", \.losses),
+      plot("Lost and not repaired, so far", "%", \.residualLosses),
+      plot("MOS", "1 to 5", \.marks),
     ]
   }
 

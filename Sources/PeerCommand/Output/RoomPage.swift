@@ -14,9 +14,11 @@ package struct RoomEnd: Sendable {
     package var isThere: Bool
     /// How long it was heard, in ms.
     package var heardMs: Int
-    /// Audio packets that came or were lost, and of these the lost; `nil` by a relay.
+    /// Audio packets that came or were lost, of these the lost, and of those what nothing brought
+    /// in time; `nil` by a relay.
     package var packets: Int?
     package var lost: Int?
+    package var residualLost: Int?
     /// 1...5, of the last call with it.
     package var mos: Double?
     /// In ms, of the call with it if that goes on.
@@ -79,6 +81,7 @@ extension RoomEnd.Member {
     if heardMs == 0, role == .host { parts.append("nothing was heard") }
     if let mos { parts.append("MOS \(Wording.decimal(mos)) of 5") }
     if let loss { parts.append("lost \(loss)") }
+    if let residual { parts.append("\(residual) not repaired") }
     if !isThere { parts.append("had left") }
     return parts.joined(separator: ", ")
   }
@@ -88,11 +91,18 @@ extension RoomEnd.Member {
     return "\(lost) of \(packets) packets (\(Wording.percent(Double(lost) / Double(packets))))"
   }
 
+  /// Where something was lost.
+  fileprivate var residual: String? {
+    guard loss != nil, let lost, lost > 0 else { return nil }
+    return residualLost.map { "\($0)" }
+  }
+
   fileprivate var cells: [String] {
     [
       "\(uid)", name ?? "", "\(id)", role.rawValue,
       "\(Wording.decimal(Double(heardMs) / 1000)) s", mos.map(Wording.decimal) ?? "–",
-      loss ?? "–", roundTrip.map(Wording.milliseconds) ?? "–", isThere ? "yes" : "no",
+      loss ?? "–", residualLost.map { "\($0)" } ?? "–", roundTrip.map(Wording.milliseconds) ?? "–",
+      isThere ? "yes" : "no",
     ]
   }
 }
@@ -128,6 +138,7 @@ package enum RoomPage {
   }
 
   private static let headings = [
-    "uid", "name", "ID", "role", "heard", "MOS", "lost", "round trip", "there at the end",
+    "uid", "name", "ID", "role", "heard", "MOS", "lost", "not repaired", "round trip",
+    "there at the end",
   ]
 }

@@ -86,7 +86,7 @@ package struct RoomView: Sendable {
     parts.append(StatusRegion.bar(level: person.level, width: min(12, width / 6)))
     guard let numbers = person.numbers else { return parts }
     if let rtt = numbers.currentRttMs { parts.append("rtt \(Wording.milliseconds(rtt))") }
-    parts.append("loss \(Wording.percent(numbers.received.residualLostFraction))")
+    parts.append("loss \(Wording.lost(numbers.received))")
     if let mos = numbers.received.mos { parts.append("MOS \(Wording.decimal(mos))") }
     return parts
   }

@@ -20,6 +20,9 @@ package enum SoundPlots {
     package var level: Double?
     /// What the other end reports of what was sent to it: lost since its report before, 0...1.
     package var othersLoss: Double?
+    /// Of what was sent to it: how much it has told of, and of it what nothing brought in time.
+    package var othersExpected: Double?
+    package var othersResidual: Double?
     package var othersJitter: Double?
 
     package init(seconds: Double) { self.seconds = seconds }
@@ -38,7 +41,10 @@ package enum SoundPlots {
         ]),
       Plot(
         "Loss on the way out", unit: "%, as the other end reports it",
-        [Plot.Line("lost", points(samples) { $0.othersLoss.map { $0 * 100 } })]),
+        [
+          Plot.Line("before repair", points(samples) { $0.othersLoss.map { $0 * 100 } }),
+          Plot.Line("not repaired", othersResidual(samples)),
+        ]),
       Plot(
         "Delays of sound", unit: "ms",
         [
@@ -96,6 +102,16 @@ package enum SoundPlots {
     }
   }
 
+  /// A repair that a report told of late may take some back: then none is drawn.
+  private static func othersResidual(_ samples: [Sample]) -> [(x: Double, y: Double)] {
+    steps(samples) { before, sample in
+      guard let lost = difference(before, sample, \.othersResidual),
+        let all = difference(before, sample, \.othersExpected), all > 0
+      else { return nil }
+      return 100 * min(1, max(0, lost / all))
+    }
+  }
+
   /// Of the sound that was heard since the sample before.
   private static func buffer(_ samples: [Sample]) -> [(x: Double, y: Double)] {
     steps(samples) { before, sample in
@@ -130,6 +146,8 @@ extension SoundPlots.Sample {
     bytesSent = Double(numbers.sent.bytesSent)
     if numbers.received.totalSamplesReceived > 0 { level = numbers.received.audioLevel }
     othersLoss = numbers.audio?.remote?.fractionLost ?? numbers.sent.fractionLost
+    othersExpected = numbers.audio?.remote.map { Double($0.packetsExpected) }
+    othersResidual = numbers.audio?.remote.map { Double($0.residualLost) }
     othersJitter = numbers.audio?.remote?.jitter
   }
 
@@ -151,6 +169,8 @@ extension SoundPlots.Sample {
       case "remote-inbound-rtp":
         roundTrip = object["roundTripTime"]?.asNumber
         othersLoss = object["fractionLost"]?.asNumber
+        othersExpected = object["earshotPacketsExpected"]?.asNumber
+        othersResidual = object["earshotResidualLost"]?.asNumber
         othersJitter = object["jitter"]?.asNumber
       default: break
       }

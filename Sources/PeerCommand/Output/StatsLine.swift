@@ -55,8 +55,9 @@ package enum StatsLine {
     object.add("earshotRecoveredByFec", numbers.recoveredByFec)
     object.add("earshotRecoveredByRetransmission", numbers.recoveredByRetransmission)
     object.add("earshotResidualLost", numbers.residualLost)
-    object.add("earshotJitterBufferDelay", seconds(numbers.jitterBufferDelayMs))
-    object.add("earshotMouthToEar", seconds(numbers.mouthToEarMs))
+    let recent = all.audio?.recentDelay
+    object.add("earshotJitterBufferDelay", seconds(recent?.jitterBufferDelayMs))
+    object.add("earshotMouthToEar", seconds(recent?.mouthToEarMs))
     object.add("earshotMos", numbers.mos)
     object.add("earshotMosBasis", numbers.mosBasis)
     if let audio = all.audio {

@@ -54,6 +54,7 @@ package enum VideoLines {
   private static func addPackets(
     _ numbers: CallStatistics.VideoInbound, to object: inout JSONObject
   ) {
+    object.add("lastPacketReceivedTimestamp", numbers.lastPacketReceivedTimestamp)
     object.add("packetsReceived", numbers.packetsReceived)
     object.add("packetsLost", numbers.packetsLost)
     object.add("packetsDiscarded", numbers.packetsDiscarded)

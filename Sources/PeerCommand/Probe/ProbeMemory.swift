@@ -154,6 +154,9 @@ extension ProbeMemory.Entry {
     add("MOS", mos, numbers.received.mos) { Wording.decimal($0) }
     add("round trip", roundTripMs, numbers.rttMs?.p50) { Figures.delay($0) }
     add("loss sent", uplinkLoss, numbers.sent.lostFraction) { Figures.percent($0) }
+    add("of it not repaired", uplinkResidualLoss, numbers.sentResidualLossRate) {
+      Figures.percent($0)
+    }
     add("loss received", downlinkLoss, numbers.received.lostFraction) { Figures.percent($0) }
     add("of it not repaired", downlinkResidualLoss, numbers.received.residualLostFraction) {
       Figures.percent($0)

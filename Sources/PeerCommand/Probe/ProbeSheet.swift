@@ -8,7 +8,8 @@ package final class ProbeSheet {
   package static let columns = [
     "time", "state", "quality", "rtt_ms", "rtt_p95_ms", "uplink_loss", "downlink_loss",
     "uplink_jitter_p95_ms", "downlink_jitter_p95_ms", "uplink_bps", "downlink_bps",
-    "uplink_loaded_rtt_ms", "downlink_loaded_rtt_ms", "mos",
+    "uplink_loaded_rtt_ms", "downlink_loaded_rtt_ms", "mos", "uplink_predicted_residual_loss",
+    "downlink_predicted_residual_loss",
   ]
 
   private let file: OutputFile
@@ -48,6 +49,8 @@ package final class ProbeSheet {
       number(down?.delayVariation?.p95Ms, 1000), number(up?.bandwidth?.bitsPerSecond, 1),
       number(down?.bandwidth?.bitsPerSecond, 1), number(up?.loadedRoundTrip?.p50Ms, 1000),
       number(down?.loadedRoundTrip?.p50Ms, 1000), number(rating.speech?.mos, 100),
+      number(rating.speech?.uplinkResidualLoss, 1e6),
+      number(rating.speech?.downlinkResidualLoss, 1e6),
     ]
     return cells.map { $0 ?? "" }.joined(separator: ",")
   }

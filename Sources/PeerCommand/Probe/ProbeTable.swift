@@ -35,10 +35,14 @@ package enum ProbeTable {
       let grade = direction == .uplink ? rating.uplinkGrade : rating.downlinkGrade
       return "\(grade.rawValue) \(grade.word)"
     }
-    let left: Cell = { _, direction in
+    // Of a line that loses something both are told, also where nothing will be left.
+    let left: Cell = { side, direction in
       let speech = rating.speech
       let share = direction == .uplink ? speech?.uplinkResidualLoss : speech?.downlinkResidualLoss
-      return share.flatMap { $0 > 0 ? "\(Figures.percent($0)) (predicted)" : nil }
+      return share.flatMap { share in
+        let isLossy = share > 0 || (side.loss?.share ?? 0) > 0
+        return isLossy ? "\(Figures.percent(share)) (predicted)" : nil
+      }
     }
     let heading: Row = ("", heading(report, .uplink), heading(report, .downlink))
     let all = [("grade", grade)] + quantities + [("  left by repair", left)] + delays + oddities

@@ -56,6 +56,7 @@ package struct VideoAssembler: Sendable {
 
   /// Takes one VIDEO frame.
   package mutating func handle(_ frame: VideoMediaFrame, _ payload: Span<UInt8>, now: Instant) {
+    statistics.lastPacketReceived = now
     if frame.isParity { return handleParity(frame, payload, now: now) }
     let number = unwrapper.unwrap(frame.number)
     let slot = slot(for: number, now: now)

@@ -1,3 +1,5 @@
+package import Primitives
+
 /// What a sender counts, by the names of W3C webrtc-stats (RTCOutboundRtpStreamStats).
 package struct VideoSendStatistics: Equatable, Sendable {
   package var framesEncoded = 0
@@ -31,6 +33,8 @@ package struct VideoSendStatistics: Equatable, Sendable {
 /// What a receiver counts, by the names of W3C webrtc-stats (RTCInboundRtpStreamStats).
 package struct VideoReceiveStatistics: Equatable, Sendable {
   package var packetsReceived = 0
+  /// When a packet of any kind came last.
+  package var lastPacketReceived: Instant?
   /// Of fragments, without headers.
   package var bytesReceived = 0
   package var retransmittedPacketsReceived = 0

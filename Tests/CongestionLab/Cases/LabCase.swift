@@ -21,7 +21,7 @@ package struct LabCase: Sendable {
     self.flows = flows
     self.seconds = seconds
     self.measures = measures.flatMap { measure in
-      measure.name == Measure.utilisation().name ? [measure, .media()] : [measure]
+      measure.name == Measure.utilisation().name ? [measure, .media(), .usefulVideo()] : [measure]
     }
   }
 
@@ -85,6 +85,16 @@ extension Measure {
   static func media() -> Measure {
     Measure("by media alone") { lab, world in
       lab.reader(world).figures(from: lab.begin(world), to: world.endTime).mediaUtilisation
+    }
+  }
+
+  /// The pictures of all flows alone: headers, parity and audio left out as well.
+  static func usefulVideo() -> Measure {
+    Measure("useful video") { lab, world in
+      let settled = min(lab.begin(world) + LinkFigures.settling, world.endTime)
+      let bits = lab.links[0].capacity.bits(from: settled, to: world.endTime)
+      let bytes = world.media.values.reduce(0) { $0 + $1.tally.videoBytesAfter }
+      return Double(bytes) * 8 / max(bits, 1)
     }
   }
 

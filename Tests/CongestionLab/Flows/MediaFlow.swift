@@ -53,8 +53,14 @@ package final class MediaFlow {
 
   func finish() {
     tally.audioReceived = receiver.audioReceived
+    tally.videoBytesAfter = videoBytesReceived - tally.videoBytesBefore
     tally.audioLost += Int(sender.media.counters.packetsHeldBack)
     tally.reserve = sender.association.uplink?.estimator.estimate ?? 0
+  }
+
+  /// Of pictures, each part once, without headers.
+  private var videoBytesReceived: Int {
+    receiver.media.video?.assembler.statistics.bytesReceived ?? 0
   }
 
   func noteAudioLost() { tally.audioLost += 1 }
@@ -207,6 +213,7 @@ package final class MediaFlow {
 
   private func checkTimer(in world: LabWorld) {
     world.schedule(.senderTimer, flow: index, at: world.now + 10_000_000)
+    if world.now < start + LinkFigures.settling { tally.videoBytesBefore = videoBytesReceived }
     if spec.sharesUplink { world.uplink.divide(at: world.now) }
     drain(sender, in: world)
     guard keepsSeries, let uplink = sender.association.uplink else { return }
@@ -248,6 +255,9 @@ package struct MediaTally: Sendable {
   package var audioSent = 0
   package var audioReceived = 0
   package var audioLost = 0
+  /// Of pictures, each part once, without headers: until the flow is settled, and from then on.
+  package var videoBytesBefore = 0
+  package var videoBytesAfter = 0
   package var frames = 0
   package var framesSkipped = 0
   package var sentBytes = Array(repeating: 0, count: SendClass.allCases.count)

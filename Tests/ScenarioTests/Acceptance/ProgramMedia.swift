@@ -124,7 +124,7 @@ final class ProgramMedia {
       with: link, record, video, sends: sending != nil, receives: receiving != nil, now: now)
     numbers.fillFates(with: link, sound)
     numbers.grade()
-    record.takeInterval(&numbers)
+    record.takeInterval(&numbers, sound)
     record.grader.turn(&numbers, record.surroundings(numbers))
     if let grades = record.exchangeGrades(&numbers) { machine.say(grades, on: id, now: now) }
     return numbers
