@@ -66,9 +66,6 @@ extension CallStatistics {
   public struct VideoInbound: Sendable, Equatable {
     /// Packets.
     public var packetsReceived = 0
-    /// When a packet of any kind came last, in milliseconds since 1970 UTC; `nil` before the
-    /// first.
-    public var lastPacketReceivedTimestamp: Double?
     /// Bytes of VP8.
     public var bytesReceived = 0
     /// Packets that were sent again.

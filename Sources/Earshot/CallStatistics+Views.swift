@@ -7,6 +7,7 @@ extension CallStatistics {
     var remoteQualityRx: Int?
     var videoStreamSent = VideoStreamKind.high
     var videoStreamReceived = VideoStreamKind.high
+    var lastVideoPacket: Double?
   }
 
   /// Grade of the own sending, 0...6 (0 unknown, 1 excellent ... 5 very bad, 6 down): by the loss
@@ -42,5 +43,11 @@ extension CallStatistics {
   public var videoStreamReceived: VideoStreamKind {
     get { views.videoStreamReceived }
     set { views.videoStreamReceived = newValue }
+  }
+  /// When a packet of received video came last, in milliseconds since 1970 UTC; `nil` before the
+  /// first (`lastPacketReceivedTimestamp` of W3C).
+  public var lastVideoPacketReceivedTimestamp: Double? {
+    get { views.lastVideoPacket }
+    set { views.lastVideoPacket = newValue }
   }
 }

@@ -80,7 +80,7 @@ extension CallStatistics {
     received.fill(with: rings.received.withLock { $0 })
     if let numbers = link.video?.received {
       received.fill(with: numbers, seconds: seconds)
-      received.lastPacketReceivedTimestamp = numbers.lastPacketReceived.map {
+      lastVideoPacketReceivedTimestamp = numbers.lastPacketReceived.map {
         SystemClock.wallMilliseconds(of: $0, now: now)
       }
     }

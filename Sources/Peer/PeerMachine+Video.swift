@@ -171,9 +171,7 @@ extension CallLink {
   var congestion: CongestionNumbers? {
     guard let association, let uplink = association.uplink else { return nil }
     let delays = uplink.queueDelays
-    let percentile = { (share: Double) -> Double? in
-      delays.percentile(share).map { Double($0) / 1_000 }
-    }
+    let percentile = { (share: Double) in delays.percentile(share).map { Double($0) / 1_000 } }
     return CongestionNumbers(
       estimate: uplink.estimator.estimate, acknowledgedRate: uplink.estimator.acknowledgedRate,
       provenRate: uplink.estimator.provenRate, audioRate: uplink.audioRate,

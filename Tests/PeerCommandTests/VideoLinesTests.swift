@@ -34,6 +34,7 @@ struct VideoLinesTests {
     sent.qualityLimitationDurations = ["none": 3, "bandwidth": 1, "cpu": 0]
     numbers.videoSent = sent
     numbers.videoReceived = received(atMs: atMs)
+    numbers.lastVideoPacketReceivedTimestamp = 1_772_366_400_321.25
     var line = CallStatistics.Congestion(
       estimateBps: 2_000_000.4, acknowledgedBps: 900_000, queueDelayMs: 12.5, state: "holding",
       reason: "queue")
@@ -47,7 +48,6 @@ struct VideoLinesTests {
   private static func received(atMs: Int) -> CallStatistics.VideoInbound {
     var received = CallStatistics.VideoInbound()
     received.packetsReceived = 297
-    received.lastPacketReceivedTimestamp = 1_772_366_400_321.25
     received.packetsLost = 3
     received.recoveredByFec = 1
     received.recoveredByRetransmission = 1

@@ -69,7 +69,9 @@ import Testing
     }.sorted()
     let measured = waits[waits.count * 95 / 100]
     let said = try #require(outcome.queueDelayP95)
-    #expect(measured > 50 && abs(said - measured) < 0.1 * measured, "\(said) of \(measured) ms")
+    #expect(measured > 20, "there is something to measure")
+    // The histogram's steps are 12 % wide, and a long packet's own time on the line is in it.
+    #expect(abs(said - measured) < 0.15 * measured, "\(said) of \(measured) ms")
   }
 
   @Test func `a line too narrow for a picture leaves the audio alone, and takes it back`() throws {

@@ -102,6 +102,7 @@ extension VideoAssembler {
     expected.framesReceived = 200
     expected.keyFramesReceived = 1
     expected.framesAssembledFromMultiplePackets = 168
+    expected.lastPacketReceived = moment(33 * 199)
     #expect(assembler.statistics == expected)
     #expect(assembler.statistics.framesReceived == 200 && assembler.statistics.framesDropped == 0)
     #expect(assembler.statistics.nackCount == 0 && assembler.statistics.pliCount == 0)

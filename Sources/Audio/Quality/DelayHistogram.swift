@@ -11,7 +11,7 @@ package struct DelayHistogram: Sendable {
 
   package init(stepMilliseconds: Int = 1) { step = Int64(stepMilliseconds) * 1_000_000 }
 
-  /// - Parameter nanoseconds: negative counts as zero, more than the buckets hold as what they hold.
+  /// - Parameter nanoseconds: negative counts as zero, and no more than the buckets hold.
   package mutating func record(nanoseconds: Int64) {
     let bucket = min(max(nanoseconds / step, 0), Int64(Self.bucketCount - 1))
     buckets[Int(bucket)] &+= 1

@@ -6,7 +6,8 @@ package enum VideoLines {
 
   package static func objects(_ numbers: CallStatistics) -> [JSONObject] {
     [
-      numbers.videoReceived.map(inbound), numbers.videoSent.map(outbound),
+      numbers.videoReceived.map { inbound($0, numbers.lastVideoPacketReceivedTimestamp) },
+      numbers.videoSent.map(outbound),
       numbers.congestion.map { congestion($0, fallbacks: numbers.fallbacks) },
     ].compactMap(\.self)
   }
@@ -19,8 +20,11 @@ package enum VideoLines {
     return object
   }
 
-  private static func inbound(_ numbers: CallStatistics.VideoInbound) -> JSONObject {
+  private static func inbound(
+    _ numbers: CallStatistics.VideoInbound, _ lastPacket: Double?
+  ) -> JSONObject {
     var object = object("inbound-rtp", "video-in")
+    object.add("lastPacketReceivedTimestamp", lastPacket)
     addPackets(numbers, to: &object)
     object.add("framesReceived", numbers.framesReceived)
     object.add("framesDecoded", numbers.framesDecoded)
@@ -54,7 +58,6 @@ package enum VideoLines {
   private static func addPackets(
     _ numbers: CallStatistics.VideoInbound, to object: inout JSONObject
   ) {
-    object.add("lastPacketReceivedTimestamp", numbers.lastPacketReceivedTimestamp)
     object.add("packetsReceived", numbers.packetsReceived)
     object.add("packetsLost", numbers.packetsLost)
     object.add("packetsDiscarded", numbers.packetsDiscarded)
