@@ -49,6 +49,7 @@ extension ServeOptions {
     if relays != fresh.relays { return "--turn" }
     if relaySecret != fresh.relaySecret { return "--turn-secret" }
     if redis != fresh.redis { return "--redis" }
+    if channelHosts != fresh.channelHosts { return "--limit-channel-hosts" }
     if logsIdentities != fresh.logsIdentities { return "--log-identities" }
     return nil
   }

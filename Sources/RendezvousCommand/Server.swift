@@ -67,7 +67,7 @@ final class Server {
     redis = try Self.openRedis(options, node: id, random: random.split())
     let machine = RendezvousMachine(
       settings, store: redis?.store ?? store,
-      limits: options.isMeasurement ? .measurement : ServerLimits(), random: random)
+      limits: Self.limits(options), random: random)
     do throws(ReactorError) {
       loop = try EventLoop()
       driver = MachineDriver(machine, socket: try Self.openSocket(at: listen), on: loop)

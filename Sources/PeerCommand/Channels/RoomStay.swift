@@ -9,7 +9,7 @@ final class RoomStay {
   private let command: JoinCommand
   let session: OnlineSession
   let sound: RoomSound
-  private var links: RoomLinks
+  private(set) var links: RoomLinks
   private(set) var way: RoomWay
   private(set) var role: ChannelRole
   private(set) var uid: UInt32 = 0
@@ -18,12 +18,12 @@ final class RoomStay {
   private(set) var code = ExitCode.done
   private(set) var isOver = false
   /// Members of whom a first frame came, by either way.
-  private var heard: Set<UInt32> = []
+  private(set) var heard: Set<UInt32> = []
   private var relay: ChannelRelay?
   private var overlap = RoomOverlap()
-  private var hasHadRelay = false
-  private var relayLosses = 0
-  private var relayCounts = RelayedCounts()
+  private(set) var hasHadRelay = false
+  private(set) var relayLosses = 0
+  private(set) var relayCounts = RelayedCounts()
   private(set) var roll = RoomRoll()
   private(set) var isMuted = false
 
@@ -33,6 +33,8 @@ final class RoomStay {
     var opened = 0
     var unopened = 0
     var fingerprint: String?
+    /// The one of now; `nil` while there are no keys.
+    var presentFingerprint: String?
   }
 
   init(
@@ -104,6 +106,7 @@ final class RoomStay {
     case .firstPicture, .pictureStreamChanged, .volumes, .activeSpeakerChanged, .message: break
     case .audioMuted, .seatChanged, .subscribeFallback, .publishFallback, .picturesPaused:
       session.console.say(ChannelWords.sentence(step))
+    case .rosterDiffers: session.console.sayOfOthers(ChannelWords.sentence(step))
     case .audioFailed(let reason), .videoFailed(let reason): session.console.sayFailed(reason)
     }
   }
@@ -157,6 +160,8 @@ final class RoomStay {
       return fail(.channelFull, .refused, way.refusal(members: counts.members + 1))
     case nil: break
     }
+    let fingerprint = await relay?.standing.fingerprint ?? ""
+    relayCounts.presentFingerprint = fingerprint.isEmpty ? nil : fingerprint
     if relay != nil, !links.calls.isEmpty { await reviewCalls(now: now) }
     links.setCallsAll(way.callsAll, now: now)
     if way.makesCalls(now: now) { await dial(now: now) }
@@ -355,43 +360,4 @@ final class RoomStay {
   var lasted: Duration? { joined.map { (closing?.at ?? SystemClock.now) - $0 } }
 
   var ending: ChannelReason? { closing?.reason }
-
-  /// What the live lines show.
-  func view(now: Instant) -> RoomView {
-    var view = RoomView(channel: channel.name.shortText)
-    view.seconds = joined.map { Int((now - $0).milliseconds / 1000) } ?? 0
-    view.isRelayed = way.isRelayed
-    view.isListening = role == .audience
-    view.isMuted = isMuted
-    view.playedLevel = sound.playedLevel
-    let levels = sound.levels(in: channel.name, now: now)
-    view.people = roll.entries.filter(\.isThere).map { entry in
-      RoomView.Person(
-        uid: entry.user.uid, name: Wording.short(entry.user.id), isHost: entry.user.role == .host,
-        level: levels[entry.user.uid] ?? -90, numbers: entry.numbers)
-    }
-    view.memberCount = links.counts.members + 1
-    return view
-  }
-
-  func writeSummary(as type: String) {
-    session.lines.write(type) { object in
-      object.add("outcome", ending == .left ? "completed" : "failed")
-      object.add("reason", ending?.rawValue)
-      object.add("channel", channel.name.description)
-      object.add("uid", Int(uid))
-      object.add("role", role.rawValue)
-      object.add("durationMs", lasted.map { Int($0.milliseconds) })
-      object.add("membersMet", links.metCount)
-      object.add("membersHeard", heard.count)
-      object.add("members", .array(roll.values { sound.heard($0, in: channel.name) }))
-      if roll.leftOut > 0 { object.add("membersLeftOut", roll.leftOut) }
-      guard hasHadRelay else { return }
-      object.add("relayFramesSent", relayCounts.sent)
-      object.add("relayFramesOpened", relayCounts.opened)
-      object.add("relayFramesUnopened", relayCounts.unopened)
-      object.add("relayLosses", relayLosses)
-      object.add("rosterFingerprint", relayCounts.fingerprint)
-    }
-  }
 }

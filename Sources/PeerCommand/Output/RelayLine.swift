@@ -6,7 +6,7 @@ enum RelayLine {
     // Who comes and goes, and is heard each time.
     switch step {
     case .firstFrame, .firstPicture, .pictureStreamChanged, .picturesPaused, .seatChanged,
-      .audioMuted:
+      .audioMuted, .rosterDiffers:
       if !lines.admitsPeersLine() { return }
     // The program has its own meters, and asks for none.
     case .volumes, .activeSpeakerChanged, .message: return
@@ -18,7 +18,8 @@ enum RelayLine {
       object.add("name", name(of: step))
       object.add("channel", channel.description)
       switch step {
-      case .firstFrame(let uid), .firstPicture(let uid): object.add("uid", Int(uid))
+      case .firstFrame(let uid), .firstPicture(let uid), .rosterDiffers(let uid):
+        object.add("uid", Int(uid))
       case .pictureStreamChanged(let uid, let isLow):
         object.add("uid", Int(uid))
         object.add("stream", isLow ? "low" : "usual")
@@ -47,6 +48,7 @@ enum RelayLine {
     case .connected: "relayConnected"
     case .lost: "relayLost"
     case .refused: "relayRefused"
+    case .rosterDiffers: "relayRosterDiffers"
     case .firstFrame: "relayFirstFrame"
     case .firstPicture: "relayFirstPicture"
     case .pictureStreamChanged: "relayPictureStream"
