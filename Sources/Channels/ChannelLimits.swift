@@ -35,12 +35,17 @@ package struct ChannelLimits: Sendable {
 
   /// A member that is back within it was never away: the seeds' "offline" after 20 s.
   package var silence = Duration.seconds(20)
+  /// Beyond `silence`, counted from the last SYNC: that was up to a period before the member died,
+  /// so its death is told 19.7 to 20.8 s after it.
+  package var grace = Duration.milliseconds(700)
   /// From one SYNC to the next: how exact `silence` is.
   package var period = Duration.seconds(1)
   /// Changes that come within it share a message.
   package var pushInterval = Duration.milliseconds(50)
-  /// How often silence, tokens and bans are looked at.
+  /// How often tokens and bans are looked at, and silence where nobody is near its end.
   package var sweepInterval = Duration.milliseconds(250)
+  /// How often silence is looked at, at the most.
+  package var shortestSweep = Duration.milliseconds(50)
 
   /// Notices ahead of a missing one that a client keeps.
   package var ahead = 64
@@ -59,9 +64,9 @@ package struct ChannelLimits: Sendable {
   package var tokenWarning = Duration.seconds(30)
   /// Events that nobody has fetched; more are dropped and counted.
   package var events = 8192
-  /// Commands that wait for their turn in one channel: 17 hosts are to be proven at once, and some
+  /// Commands that wait for their turn in one channel: 64 hosts are to be proven at once, and some
   /// of an audience.
-  package var commands = 64
+  package var commands = 128
 
   package init() {}
 }

@@ -128,7 +128,7 @@ struct VoiceLevel {
 
   mutating func handle(_ label: ChannelAudioLabel, pause: Duration, now: Instant) {
     let level = (127 - Int(label.attenuation)) * 8
-    defer { silentSince = label.attenuation < Self.silence ? nil : silentSince ?? now }
+    defer { silentSince = label.isSilent ? silentSince ?? now : nil }
     if isSpeaking(pause: pause, now: now) {
       loudness += (level - loudness) / 8
     } else {
@@ -153,8 +153,6 @@ struct VoiceLevel {
     silentSince.map { now >= $0 + Self.silenceTail } ?? false
   }
 
-  /// −dBov: less than the last of 16 bits.
-  private static let silence = 91
   /// Frames of silence that go to all, so that what was heard before has ended in every decoder.
   private static let silenceTail = Duration.milliseconds(200)
   /// Who comes meanwhile hears of the host within that.

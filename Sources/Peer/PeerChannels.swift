@@ -23,6 +23,8 @@ package struct PeerChannels {
     package var token: [UInt8]
     package var members: [ChannelMember]
     package var revision: UInt64
+    /// Whether the members are those of the revision, and no others.
+    package var isExact: Bool
     package var proofs: [UInt32: Proof]
   }
 
@@ -31,7 +33,8 @@ package struct PeerChannels {
     guard let client, let own = client.own(in: channel) else { return nil }
     return Standing(
       own: own.member, token: own.token, members: client.members(of: channel),
-      revision: client.revision(of: channel), proofs: proofs[channel] ?? [:])
+      revision: client.revision(of: channel), isExact: client.isExact(in: channel),
+      proofs: proofs[channel] ?? [:])
   }
 
   /// The members of a channel as its user sees them, with the own one; by rising uid.

@@ -10,7 +10,7 @@ enum ConfigFile {
     "listen": 1, "data": 1, "metrics": 1, "events": 1, "allow": 1, "require-token": 1,
     "turn": .max, "turn-secret": 1, "relay-key": 1, "drain": 1, "log-level": 1,
     "redis": 1, "redis-password-file": 1, "cluster-secret": 1, "nodes": 1,
-    "limit-clients": 1,
+    "limit-clients": 1, "limit-channel-hosts": 1,
   ]
   static let flags: Set<String> = ["open", "json", "log-identities"]
   /// One of these on the command line leaves out the other in the file.

@@ -50,6 +50,7 @@ extension ServeOptions {
     if relaySecret != fresh.relaySecret { return "--turn-secret" }
     if redis != fresh.redis { return "--redis" }
     if clientLimit != fresh.clientLimit { return "--limit-clients" }
+    if channelHosts != fresh.channelHosts { return "--limit-channel-hosts" }
     if logsIdentities != fresh.logsIdentities { return "--log-identities" }
     return nil
   }

@@ -48,6 +48,11 @@ struct ServeOptions {
                            each line (earshot-relay --print-id); SIGHUP reads it
                            again
 
+    Channels:
+      --limit-channel-hosts N
+                           hosts of a channel, 1...64 (default: 17); each further one
+                           may listen. All nodes of a service want the same.
+
     Several nodes as one service:
       --redis URL          a Redis server that all nodes share:
                            redis://[USER@]HOST[:PORT][/DB], unix:///SOCKET, or
@@ -105,6 +110,8 @@ struct ServeOptions {
   var relaySecret: String?
   /// The file with the IDs of relays for channels.
   var relayKey: String?
+  /// Hosts of a channel at the most; `nil` = as many as usual.
+  var channelHosts: Int?
   /// The memory that several nodes share; `nil` = there is one node.
   var redis: RedisOptions?
   /// The file with the list of nodes that the root has signed.
@@ -132,6 +139,7 @@ struct ServeOptions {
     relays = try Self.relays(&arguments)
     relaySecret = try arguments.option("--turn-secret")
     relayKey = try arguments.option("--relay-key")
+    channelHosts = try arguments.integer("--limit-channel-hosts", "hosts", in: 1...64)
     redis = try RedisOptions(&arguments, environment: environment)
     nodes = try arguments.file("--nodes")
     clientLimit = try arguments.integer("--limit-clients", "clients", in: 1...1_048_576)

@@ -100,6 +100,13 @@ extension Server {
     } catch { throw .usage(error) }
   }
 
+  /// How much of everything there may be.
+  static func limits(_ options: ServeOptions) -> ServerLimits {
+    var limits = options.isMeasurement ? .measurement : ServerLimits()
+    limits.channelHosts = options.channelHosts ?? limits.channelHosts
+    return limits
+  }
+
   /// The relays for channels that may register.
   static func relayIDs(_ options: ServeOptions) throws(ServeError) -> Set<PeerID> {
     var wanted = options

@@ -25,20 +25,25 @@ import Wire
     #expect(joined.count == 1)
   }
 
-  @Test func `who is silent for 20 s and a period is gone, and nobody before`() throws {
-    let world = ChannelWorld(seed: 2)
+  @Test func `a death is told 19_5 to 21 s after it`() throws {
+    for seed in 100..<160 as Range<UInt64> { try expectDeathTold(seed: seed) }
+  }
+
+  /// The member dies at any time between two of its words.
+  private func expectDeathTold(seed: UInt64) throws {
+    let world = ChannelWorld(seed: seed)
     let tea = try room("tea")
     let (alice, bob) = (world.addEnd(), world.addEnd())
     for end in [alice, bob] { try end.client.join(tea, as: .host, now: world.now) }
-    world.run(.seconds(3))
+    world.run(.milliseconds(3000 + Int64(seed * 271 % 1000)))
     let uid = bob.uid(in: tea)
-    if bob.isAlive { bob.isAlive = false }
+    bob.isAlive = false
     let died = world.now
     world.run(.seconds(25))
     let offline = alice.events.filter { $0.event == .userOffline(uid: uid, .dropped) }
     #expect(offline.count == 1)
     let after = try #require(offline.first).at - died
-    #expect(after >= .seconds(20) && after <= .milliseconds(21_500), "\(after)")
+    #expect(after >= .milliseconds(19_500) && after <= .seconds(21), "\(after), seed \(seed)")
   }
 
   @Test func `who leaves is gone for the others at once`() throws {
@@ -82,13 +87,18 @@ import Wire
     #expect(ends[3].all(tea).last == .roleChanged(from: .audience, to: .host))
   }
 
-  @Test func `the usual limit is 17 hosts`() throws {
-    let world = ChannelWorld(seed: 5)
-    let tea = try room("tea")
-    for _ in 0..<18 { try world.addEnd().client.join(tea, as: .host, now: world.now) }
-    world.run(.seconds(2))
-    #expect(world.server.members(of: tea.id).count == 17)
-    #expect(world.ends.count { $0.client.state(of: tea.id) == .failed } == 1)
+  @Test func `the usual limit is 17 hosts, and 64 may be the limit`() throws {
+    #expect(ChannelLimits().hosts == 17)
+    for hosts in [17, 18, 64] {
+      var limits = ChannelLimits()
+      limits.hosts = hosts
+      let world = ChannelWorld(seed: 5, limits: limits)
+      let tea = try room("tea")
+      for _ in 0...hosts { try world.addEnd().client.join(tea, as: .host, now: world.now) }
+      world.run(.seconds(2))
+      #expect(world.server.members(of: tea.id).count == hosts)
+      #expect(world.ends.count { $0.client.state(of: tea.id) == .failed } == 1)
+    }
   }
 
   @Test func `a uid is one identity's; its newer stay replaces the older one`() throws {

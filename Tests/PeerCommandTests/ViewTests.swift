@@ -57,6 +57,7 @@ struct ViewTests {
           uid: uid, name: "person\(uid)…", isHost: uid != 3, level: -60 + Double(uid),
           numbers: uid == 9 ? Sample.statistics() : nil))
     }
+    view.fingerprint = "abcd efgh ijkm nopq rstu wxyz"
     view.further = ["milk: 3 there"]
     return view
   }
@@ -71,14 +72,15 @@ struct ViewTests {
 
   @Test func `the lines of a channel say who is there and who speaks`() {
     let lines = Self.room().lines(columns: 160)
-    #expect(lines.count == 12 && lines[0].hasPrefix("tea  1:15  12 there  by a relay  sent [###"))
+    #expect(lines.count == 13 && lines[0].hasPrefix("tea  1:15  12 there  by a relay  sent [###"))
     // The eight loudest hosts, by rising uid; who only listens comes last.
     for uid in 4...11 as ClosedRange<Int> {
       let beginning = "\(uid)  person\(uid)…  ["
       #expect(lines[uid - 3].hasPrefix(beginning), "\(lines[uid - 3])")
     }
     #expect(lines[6].contains("rtt 20.5 ms  loss 1.0 %, 0.5 % not repaired"))
-    #expect(lines[9] == "and 3 more" && lines[10] == "milk: 3 there")
+    #expect(lines[9] == "and 3 more" && lines[11] == "milk: 3 there")
+    #expect(lines[10] == "fingerprint abcd efgh ijkm nopq rstu wxyz")
     var view = Self.room()
     (view.isMuted, view.people) = (true, Array(view.people[2...2]))
     #expect(view.lines(columns: 80)[0].hasSuffix("by a relay  muted"))

@@ -63,6 +63,23 @@ import Testing
     #expect(try options([]).firstToRestart(for: other) == "--limit-clients")
   }
 
+  @Test func `the hosts of a channel are 1 to 64, by the command line or the file`() throws {
+    let home = ["HOME": "/tmp"]
+    for (given, hosts) in [([], 17), (["18"], 18), (["1"], 1), (["64"], 64)] as [([String], Int)] {
+      let words = given.flatMap { ["--limit-channel-hosts", $0] }
+      let options = try ServeOptions(Arguments(words), environment: home)
+      #expect(RendezvousCommand.Server.limits(options).channelHosts == hosts)
+    }
+    #expect(try words("limit-channel-hosts = 18") == ["--limit-channel-hosts=18"])
+    for bad in ["0", "65", "-1", "many", "1.5"] {
+      let complaint = #expect(throws: UsageError.self) {
+        try ServeOptions(Arguments(["--limit-channel-hosts=\(bad)"]), environment: home)
+      }
+      let words = "--limit-channel-hosts wants a whole number of hosts between 1 and 64, not"
+      #expect(complaint?.message == words + " '\(bad)'.")
+    }
+  }
+
   @Test func `the command line goes before the file`() throws {
     let text = "listen = a\nallow = f\nlog-level = debug\n"
     #expect(

@@ -149,6 +149,7 @@ import Testing
       ["--turn", "http://h", "--turn-secret", "f"],
       ["--redis", "u"], ["--limit-clients", "0"],
       ["--config"], ["--relay-key"], ["--drain", "601"],
+      ["--limit-channel-hosts", "0"], ["--limit-channel-hosts", "65"],
       ["serve"],
     ])
   func `what is not there yet is refused, and a relay without its secret`(words: [String]) throws {

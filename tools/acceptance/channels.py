@@ -128,12 +128,15 @@ def channel_three_heard(lab):
     return f"first sound after {first_sound(carol)} ms"
 
 
-def with_relay(lab, *options):
-    """A rendezvous and a relay that is registered with it; the relay, and its ID."""
+def with_relay(lab, *options, serve=()):
+    """A rendezvous and a relay that is registered with it; the relay, and its ID.
+
+    *serve*: further options of the rendezvous.
+    """
     printed = sh(f"{BIN}/earshot-relay", "--print-id", "--data", lab.path("relay")).stdout
     with open(lab.path("relays"), "w") as file:
         file.write(f"# the relays of tea\n{'y' * 52}\n")
-    rendezvous = lab.rendezvous(options=("--relay-key", lab.path("relays")))
+    rendezvous = lab.rendezvous(options=("--relay-key", lab.path("relays"), *serve))
     # The relay comes to a rendezvous that runs.
     with open(lab.path("relays"), "a") as file:
         file.write(printed)
@@ -607,16 +610,19 @@ def channel_talks_before_the_relay_is_full(lab):
     return f"{until - since:.0f} s by its calls alone"
 
 
-def talk_by_relay(lab, seconds):
-    """Alice has a tone, bob saves what he hears of it; both by a relay, which has begun."""
+def talk_by_relay(lab, seconds, role="host"):
+    """Alice has a tone, bob saves what he hears of it; both by a relay, which has begun.
+
+    *role*: bob's; as host he says nothing.
+    """
     tone(lab.path("low.wav"), 440, seconds + 10)
     alice = joined(
         lab, "a", "--play", lab.path("low.wav"), "--relay", "--duration", str(seconds + 2),
         identity="alice",
     )  # fmt: skip
     bob = joined(
-        lab, "b", "--relay", "--save", lab.path("bob.wav"), "--duration", str(seconds),
-        identity="bob",
+        lab, "b", "--relay", "--role", role, "--save", lab.path("bob.wav"), "--duration",
+        str(seconds), identity="bob",
     )  # fmt: skip
     bob.wait_line(lambda line: line.get("name") == "relayFirstFrame", 6)
     time.sleep(3)
@@ -634,8 +640,18 @@ def silent_seconds(lab, programs, seconds):
 
 @scenario
 def channel_relay_killed(lab):
+    return relay_killed(lab, "host")
+
+
+@scenario
+def channel_relay_killed_under_audience(lab):
+    """Who only listens has no report of the relay to miss, and finds out as soon."""
+    return relay_killed(lab, "audience")
+
+
+def relay_killed(lab, role):
     relay = with_relay(lab)
-    alice, bob = talk_by_relay(lab, 14)
+    alice, bob = talk_by_relay(lab, 14, role)
     relay.kill()
     began = time.monotonic()
     bob.wait_line(lambda line: line.get("name") == "firstFrameReceived", 6)
@@ -703,9 +719,33 @@ def channel_host_dies(lab):
     bob = joined(lab, "b", identity="bob")
     alice.wait_line(lambda line: line.get("name") == "userJoined", 5)
     alice.wait_line(lambda line: line.get("name") == "connected", 5)
+    time.sleep(0.7)
     bob.kill()
+    killed = time.time()
     line = alice.wait_line(lambda line: line.get("name") == "userOffline", 25)
     equal(line["reason"], "dropped", "how bob went")
+    took = moment(line) - killed
+    equal(19.5 <= took <= 21, True, f"seconds until alice was told ({took:.2f})")
+    return f"told after {took:.2f} s"
+
+
+@scenario
+def channel_eighteen_hosts(lab):
+    """The operator lets one host more in than usual, and still one more finds no room."""
+    with_relay(lab, serve=("--limit-channel-hosts", "18"))
+    hosts = []
+    for number in range(18):
+        words = ("--relay", "--duration", "30")
+        hosts.append(joined(lab, "ab"[number % 2], *words, identity=f"host{number}"))
+        hosts[-1].wait_line(lambda line: line.get("name") == "channelJoined", 10)
+    late = joined(lab, "a", "--relay", "--duration", "5", identity="late")
+    late.wait(15)
+    equal(summary(late)["reason"], "tooManyHosts", "why the 19th is not there")
+    hosts[0].wait_line(lambda _: len(named(hosts[0], "userJoined")) == 17, 10)
+    for host in hosts:
+        host.signal(signal.SIGTERM)
+    for host in hosts:
+        equal(host.wait(10), 0, f"exit code ({host.describe()})")
 
 
 @scenario

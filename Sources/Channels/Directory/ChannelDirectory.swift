@@ -219,12 +219,22 @@ package struct ChannelDirectory: Sendable {
 
   private mutating func sweep(now: Instant) {
     bans.end(now: now)
+    var next = now + limits.sweepInterval
     for place in rooms.indices {
       guard let room = rooms[place] else { continue }
-      for member in room.members { look(at: member, in: place, room, now: now) }
+      for member in room.members {
+        look(at: member, in: place, room, now: now)
+        let end = silenceEnd(of: member)
+        if end > now { next = min(next, end) }
+      }
       forgetIfEmpty(place)
     }
-    sweepDue = places.isEmpty ? nil : now + limits.sweepInterval
+    sweepDue = places.isEmpty ? nil : max(next, now + limits.shortestSweep)
+  }
+
+  /// When a member counts as lost.
+  private func silenceEnd(of member: RoomMember) -> Instant {
+    member.heard + limits.silence + limits.grace
   }
 
   private mutating func look(
@@ -232,7 +242,7 @@ package struct ChannelDirectory: Sendable {
   ) {
     if let end = member.expires, end <= now {
       remove(member.uid, .expired, in: place, now: now)
-    } else if now - member.heard >= limits.silence + limits.period {
+    } else if now >= silenceEnd(of: member) {
       remove(member.uid, .lost, in: place, now: now)
     } else if member.isBehind {
       rooms[place]?.setBehind(member.program, false)

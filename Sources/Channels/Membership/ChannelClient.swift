@@ -162,6 +162,11 @@ package struct ChannelClient: Sendable {
     place(of: channel).map { memberships[$0].revision } ?? 0
   }
 
+  /// Whether `members` are those of that revision, and no others.
+  package func isExact(in channel: Bytes32) -> Bool {
+    place(of: channel).map { memberships[$0].isExact } ?? false
+  }
+
   package func state(of channel: Bytes32) -> ChannelState? {
     place(of: channel).map { memberships[$0].state }
   }

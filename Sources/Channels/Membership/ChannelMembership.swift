@@ -50,6 +50,8 @@ struct ChannelMembership {
   var members: [ChannelMember] { view.members }
 
   var revision: UInt64 { roster.revision }
+  /// Whether `members` are those of `revision`, and no others.
+  var isExact: Bool { roster.isComplete && view.isExact }
   var shownToken: [UInt8] { token.text }
 
   /// Whether the role host is ours, or asked for.
@@ -122,7 +124,7 @@ struct ChannelMembership {
 
   private mutating func handle(_ welcome: ChannelWelcome, now: Instant) {
     let outage = contact.outage(now: now)
-    returnEnd = max(contact.lastSign + limits.silence + contact.period, now + limits.repetition)
+    returnEnd = max(contact.lastSign + limits.silence + limits.grace, now + limits.repetition)
     roster.begin(welcome.epoch)
     roster.awaitAnswer(now: now)
     contact.period = .milliseconds(Int64(welcome.period))

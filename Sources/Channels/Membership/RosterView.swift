@@ -68,5 +68,8 @@ struct RosterView {
     return over.map { .disappeared($0, .lost) }
   }
 
+  /// Whether all are members as the server knows them: nobody is kept who may come back.
+  var isExact: Bool { awaited.isEmpty }
+
   var nextDeadline: Instant? { awaited.values.min() }
 }

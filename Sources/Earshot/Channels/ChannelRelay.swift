@@ -216,6 +216,7 @@ public actor ChannelRelay {
     case .refused(let refusal): handleRefusal(RelayRefusal(refusal))
     case .seatChanged(let uid, let isSeated):
       options.onStep(.seatChanged(uid: uid, isSeated: isSeated))
+    case .rosterDiffers(let uid): options.onStep(.rosterDiffers(uid: uid))
     case .firstFrame(let uid): options.onStep(.firstFrame(uid: uid))
     case .message, .messagesMissed, .messageFinished: handleMessageEvent(event)
     case .audioMuted(let uid, let isMuted):
@@ -279,7 +280,8 @@ public actor ChannelRelay {
         machine.handleToken(proof.token, of: uid, joinNumber: proof.joinNumber, now: now)
       }
       machine.handleRoster(
-        standing.members, revision: standing.revision, departures: departures, now: now)
+        standing.members, revision: standing.revision, isExact: standing.isExact,
+        departures: departures, now: now)
     }
     self.departures = [:]
   }

@@ -59,6 +59,9 @@ public enum ChannelRelayStep: Sendable, Equatable {
   case refused(RelayRefusal)
   /// A member has lost its seat, or has one again; in channels of up to 17 members.
   case seatChanged(uid: UInt32, isSeated: Bool)
+  /// A host hands its key to other members than this endpoint sees: somebody shows the two of them
+  /// different rosters. Its sound is played all the same; people compare `ChannelRelay.standing`.
+  case rosterDiffers(uid: UInt32)
   /// A host is heard for the first time.
   case firstFrame(uid: UInt32)
   /// A host is seen for the first time.

@@ -88,6 +88,13 @@ package struct GroupKeyMachine: ~Copyable {
     compareRosters()
   }
 
+  /// Members of the channel's roster are to be verified yet, or all of a revision were handed in:
+  /// only then rosters are compared (docs/protocol/sframe.md §5).
+  package mutating func setComplete(_ isComplete: Bool, revision: UInt64) {
+    roster.setComplete(isComplete, revision: revision)
+    if isComplete { compareRosters() }
+  }
+
   /// A message about keys has come.
   ///
   /// - Parameters:
@@ -240,7 +247,8 @@ extension GroupKeyMachine {
   ) -> [UInt8]? {
     guard due.envelope.isEmpty else { return due.envelope }
     let content = KeyEnvelope(
-      key: due.key.clone(), receipt: due.receipt, rosterRevision: roster.revision,
+      key: due.key.clone(), receipt: due.receipt,
+      rosterRevision: roster.isComplete ? roster.revision : 0,
       rosterDigest: roster.fingerprint.digest)
     let parties = KeyEnvelope.Parties(
       channel: roster.channel, sender: roster.own, receiver: member)

@@ -11,6 +11,9 @@ struct KeyRoster {
   private(set) var audienceCount = 0
   private(set) var hostCount = 0
   private(set) var revision: UInt64 = 0
+  /// All that the channel's roster has at the revision are verified: what others state of it can be
+  /// compared.
+  private(set) var isComplete = true
   private(set) var fingerprint: RosterFingerprint
   /// The newest revisions, oldest first.
   private var history: [(revision: UInt64, fingerprint: RosterFingerprint)] = []
@@ -46,7 +49,14 @@ struct KeyRoster {
     return member
   }
 
-  /// The fingerprint at a revision; `nil` if that is to come, or too long ago.
+  /// Members are to come, or all of a revision are there.
+  mutating func setComplete(_ isComplete: Bool, revision: UInt64) {
+    guard isComplete != self.isComplete || isComplete && revision > self.revision else { return }
+    self.isComplete = isComplete
+    if isComplete { update(revision) }
+  }
+
+  /// The fingerprint at a revision; `nil` if that is to come, too long ago, or never was whole.
   func fingerprint(at revision: UInt64) -> RosterFingerprint? {
     history.last { $0.revision == revision }?.fingerprint
   }
@@ -65,6 +75,7 @@ struct KeyRoster {
   private mutating func update(_ revision: UInt64) {
     self.revision = max(self.revision, revision)
     fingerprint = RosterFingerprint(channel: channel, members: members + [own])
+    guard isComplete else { return }
     if history.last?.revision == self.revision { history.removeLast() }
     history.append((self.revision, fingerprint))
     if history.count > historyLimit { history.removeFirst() }

@@ -57,7 +57,9 @@ final class RemoteSender {
       generation: content.key.generation, content.receipt)
     lastEnvelope = Self.hash(envelope)
     lastReceipt = receipt
-    statedRoster = (content.rosterRevision, content.rosterDigest)
+    // Of one that was not whole there the revision is zero: nothing can be compared.
+    statedRoster =
+      content.rosterRevision == 0 ? nil : (content.rosterRevision, content.rosterDigest)
     requestDue = nil
     return receipt
   }
@@ -65,6 +67,8 @@ final class RemoteSender {
   /// Whether the sender's roster was another one than ours at the same revision; tells it once.
   func differs(from roster: KeyRoster) -> Bool {
     guard let stated = statedRoster, stated.revision <= roster.revision else { return false }
+    // Our own is not whole yet.
+    if stated.revision == roster.revision, !roster.isComplete { return false }
     statedRoster = nil
     guard let own = roster.fingerprint(at: stated.revision) else { return false }
     return own.digest != stated.digest

@@ -27,6 +27,8 @@ package enum ChannelRelayEvent: Sendable, Equatable {
   case pictureStreamChanged(uid: UInt32, isLow: Bool)
   /// A member has lost its seat at the relay, or has one again. Told in small channels.
   case seatChanged(uid: UInt32, isSeated: Bool)
+  /// A host hands its key to other members than this one sees (docs/protocol/sframe.md §5).
+  case rosterDiffers(uid: UInt32)
   /// A host keeps its sound back, by its own word, or lets it go on. Told in small channels.
   case audioMuted(uid: UInt32, isMuted: Bool)
   /// A host's message to all.

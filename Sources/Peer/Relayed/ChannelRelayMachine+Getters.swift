@@ -1,5 +1,6 @@
 import Congestion
 package import GroupKeys
+import Primitives
 import Wire
 
 /// What the session with the relay and the keys tell of themselves.
@@ -20,6 +21,9 @@ extension ChannelRelayMachine {
       return nil
     }
     return (estimator.smoothed, estimator.minimum)
+  }
+  var smoothedRoundTrip: Duration? {
+    roundTrip.map { .nanoseconds(Int64(clamping: $0.smoothed)) }
   }
 }
 

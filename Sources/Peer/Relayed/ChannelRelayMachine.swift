@@ -28,11 +28,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   private(set) var sources: [UInt8: UInt32] = [:]
   let pictures: RelayedPictures?
   private(set) var isConnected = false
-  /// Frames leave, and nothing has come for a while.
-  private var isSilent = false
-  /// When audio left last, and first since anything came.
-  private var lastSent: Instant?
-  private var firstUnanswered: Instant?
+  private var watch: SilenceWatch
   private var events: [ChannelRelayEvent] = []
 
   /// - Throws: When the own token is not good for the own role.
@@ -68,6 +64,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
       configuration, presence: Presence(PresenceID(random: &random), .guest),
       random: random.split())
     inbox = RelayedInbox(capacity: configuration.limits.receivedAudio)
+    watch = SilenceWatch(chance: random.unit(), now: now)
     self.random = random
     self.identity = identity
     link.start(now: now, identity: &self.identity)
@@ -92,8 +89,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
       link.receive(
         &bytes, from: source, marks: marks, now: now, identity: &identity, inbox: packet)
       readPacket(now: now)
-      if isSilent, isConnected {
-        isSilent = false
+      if isConnected, link.association?.lastReceived == now, watch.handlePacket(now: now) {
         publish(.connected)
       }
     }
@@ -106,9 +102,9 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     handlePictureTimeout(now: now)
     talk.seats.handleTimeout(lastReceived: link.association?.lastReceived)
     handleMessageTimeout(now: now)
-    if let deadline = silenceDeadline, deadline <= now, !isSilent {
-      isSilent = true
-      publish(.lost)
+    if isConnected {
+      if watch.popQuestion(now: now) { link.association?.ping() }
+      if watch.handleTimeout(roundTrip: smoothedRoundTrip, now: now) { publish(.lost) }
     }
     settle(now: now)
   }
@@ -117,12 +113,16 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
 
   /// The roster of the channel has changed.
   ///
-  /// - Parameter departures: Why members are gone, where they did not just leave.
+  /// - Parameters:
+  ///   - isExact: Whether it is that of the revision, and nobody is on it who may come back.
+  ///   - departures: Why members are gone, where they did not just leave.
   package mutating func handleRoster(
-    _ roster: [ChannelMember], revision: UInt64, departures: [UInt32: Departure] = [:],
-    now: Instant
+    _ roster: [ChannelMember], revision: UInt64, isExact: Bool = true,
+    departures: [UInt32: Departure] = [:], now: Instant
   ) {
     self.revision = max(self.revision, revision)
+    members.isExact = isExact
+    keys.setComplete(false, revision: self.revision)
     for uid in members.handleRoster(roster, as: role, now: now) {
       keys.handleLeave(uid, departures[uid] ?? .left, revision: self.revision, now: now)
       inbox.remove(uid)
@@ -227,7 +227,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
       } else {
         writeWords(into: &packet, now: now)
       }
-      if isMedia { noteSent(after: association.lastReceived, now: now) }
+      if isMedia { watch.handleSent(now: now) }
       if packet.count > start,
         association.seal(&packet, elicits: isMedia, hasMessages: false, now: now)
       {
@@ -255,20 +255,12 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     if isConnected {
       deadline = earliest(deadline, earliest(keys.nextDeadline, members.nextDeadline))
       deadline = earliest(deadline, talk.nextDeadline)
+      deadline = earliest(deadline, watch.nextDeadline(roundTrip: smoothedRoundTrip))
       if let pictures, let association = link.association {
         deadline = earliest(deadline, pictures.nextDeadline(on: association))
       }
     }
-    return isSilent ? deadline : earliest(deadline, silenceDeadline)
-  }
-
-  /// When the relay counts as lost: what leaves is reported each 200 ms. Who sends nothing finds
-  /// out by its PING.
-  private var silenceDeadline: Instant? {
-    guard isConnected, let last = link.association?.lastReceived,
-      let sent = lastSent, sent > last
-    else { return nil }
-    return max(last, firstUnanswered ?? last) + Self.silence
+    return deadline
   }
 
   // MARK: - Getters
@@ -278,11 +270,6 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     (inbox.openedCount, inbox.unopenedCount, outbox.sentCount)
   }
   // MARK: - Parts
-
-  private mutating func noteSent(after last: Instant, now: Instant) {
-    if firstUnanswered.map({ $0 <= last }) ?? true { firstUnanswered = now }
-    lastSent = now
-  }
 
   private mutating func readPacket(now: Instant) {
     var copies: [(frame: ChannelCopyFrame, sealed: PacketRange)] = []
@@ -294,6 +281,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
       case .channelAudio(let audio, let sealed):
         guard let uid = sources[audio.source] else { continue }
         talk.seats.noteSign(of: uid, now: now)
+        watch.handleMedia(isSilent: audio.label.isSilent, now: now)
         let found = inbox.receive(
           audio, sealed: sealed, copies: copies, from: uid, packet, keys: &keys, now: now)
         if found.isFirst { publish(.firstFrame(uid: uid)) }
@@ -315,6 +303,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
         talk.seats.noteSign(of: uid, now: now)
       case .channelPicture(let source): pictured = source
       case .video(let picture, let payload):
+        watch.handleMedia(isSilent: true, now: now)
         handlePicture(picture, at: payload, in: packet.packet, source: pictured, now: now)
       case .videoNack, .channelWants, .channelLow:
         handlePictureWord(frame, in: packet.packet, now: now)
@@ -341,8 +330,10 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
         // One more than there may be: it hears nothing.
       }
     }
-    // A difference is seen while members are being verified as well: nothing is told of it yet.
-    while keys.pollEvent() != nil {}
+    keys.setComplete(members.isComplete, revision: revision)
+    while let event = keys.pollEvent() {
+      if case .rosterDiffers(let uid) = event { publish(.rosterDiffers(uid: uid)) }
+    }
   }
 
   private mutating func handle(_ event: RendezvousLink.Event, now: Instant) {
@@ -350,6 +341,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     case .channelData(let data): receive(data, now: now)
     case .registration(.registered):
       isConnected = true
+      watch.restart(now: now)
       if let association = link.association {
         let knowsLow = link.standing.terms?.payload.hasPairs ?? false
         pictures?.open(on: association, knowsLow: knowsLow)
@@ -358,9 +350,8 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
       startPublishing()
     case .registration(.reconnecting), .registration(.failed(.noAnswer)),
       .registration(.failed(.longPacketsLost)), .registration(.failed(.notUnderstood)):
-      if isConnected, !isSilent { publish(.lost) }
+      if isConnected, !watch.isLost { publish(.lost) }
       isConnected = false
-      isSilent = false
       publish(.grantNeeded)
     case .registration(.failed(let failure)):
       isConnected = false
@@ -385,6 +376,4 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
 
   private static let frameRoom = Datagram.maximumByteCount - SealedPacket.tagByteCount
   private static let eventLimit = 256
-  /// Five reports of the relay, and a round trip.
-  private static let silence = Duration.seconds(1)
 }

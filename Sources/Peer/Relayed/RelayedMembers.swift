@@ -29,6 +29,8 @@ struct RelayedMembers {
   private var tokens: [UInt32: (joinNumber: UInt64, token: [UInt8])] = [:]
   /// Others of the audience are left out.
   private(set) var isPartial = false
+  /// The roster is that of its revision, and nobody is on it who may come back.
+  var isExact = true
   /// Members whose card or token was no good.
   private(set) var refusedCount: UInt64 = 0
 
@@ -40,6 +42,9 @@ struct RelayedMembers {
       rule = .open
     }
   }
+
+  /// Whether all of the roster's revision are verified.
+  var isComplete: Bool { isExact && !isPartial && strangers.isEmpty }
 
   /// Those who are verified.
   var known: [ChannelMember] { acquaintances.map(\.member) }

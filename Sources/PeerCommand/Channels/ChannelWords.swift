@@ -64,6 +64,8 @@ enum ChannelWords {
     case .audioMuted(let uid, false): "Host \(uid) is to be heard again."
     case .seatChanged(let uid, true): "\(uid) is at the relay again."
     case .seatChanged(let uid, false): "\(uid) has left the relay."
+    case .rosterDiffers(let uid):
+      "Host \(uid) sees other members than we do, and somebody may listen: compare the fingerprint."
     case .picturesPaused(let uid, true):
       "Host \(uid) shows no pictures: its line does not hold them, or it keeps them back."
     case .picturesPaused(let uid, false): "Host \(uid) shows pictures again."

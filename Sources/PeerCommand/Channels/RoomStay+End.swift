@@ -2,6 +2,7 @@ internal import Earshot
 internal import Primitives
 internal import Reactor
 
+/// What is told of a stay while it lasts, and when it is over.
 extension RoomStay {
   /// What the terminal and the page of `--report` say of this stay; `nil` where it never began.
   var end: RoomEnd? {
@@ -50,6 +51,7 @@ extension RoomStay {
         level: levels[entry.user.uid] ?? -90, numbers: entry.numbers)
     }
     view.memberCount = links.counts.members + 1
+    view.fingerprint = relayCounts.presentFingerprint
     return view
   }
 

@@ -34,6 +34,8 @@ final class RoomStay {
     var unopened = 0
     var losses = 0
     var fingerprint: String?
+    /// The one of now; `nil` while there are no keys.
+    var presentFingerprint: String?
   }
 
   init(
@@ -108,6 +110,7 @@ final class RoomStay {
       break
     case .audioMuted, .seatChanged, .subscribeFallback, .publishFallback, .picturesPaused:
       session.console.say(ChannelWords.sentence(step))
+    case .rosterDiffers: session.console.sayOfOthers(ChannelWords.sentence(step))
     case .audioFailed(let reason), .videoFailed(let reason): session.console.sayFailed(reason)
     }
   }
@@ -162,6 +165,8 @@ final class RoomStay {
       return fail(.channelFull, .refused, way.refusal(members: counts.members + 1))
     case nil: break
     }
+    let fingerprint = await relay?.standing.fingerprint ?? ""
+    relayCounts.presentFingerprint = fingerprint.isEmpty ? nil : fingerprint
     if relay != nil, !links.calls.isEmpty { await reviewCalls(now: now) }
     links.setCallsAll(way.callsAll, now: now)
     if way.makesCalls(now: now) { await dial(now: now) }

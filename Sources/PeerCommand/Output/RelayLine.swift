@@ -6,7 +6,7 @@ enum RelayLine {
     // Who comes and goes, and is heard each time.
     switch step {
     case .firstFrame, .firstPicture, .pictureStreamChanged, .picturesPaused, .seatChanged,
-      .audioMuted, .messagesMissed:
+      .audioMuted, .messagesMissed, .rosterDiffers:
       if !lines.admitsPeersLine() { return }
     // The program has its own meters, and asks for none; `RoomMessages` has lines of its own.
     case .volumes, .activeSpeakerChanged, .message, .messageDelivery: return
@@ -23,7 +23,8 @@ enum RelayLine {
 
   private static func fill(_ object: inout JSONObject, _ step: ChannelRelayStep) {
     switch step {
-    case .firstFrame(let uid), .firstPicture(let uid): object.add("uid", Int(uid))
+    case .firstFrame(let uid), .firstPicture(let uid), .rosterDiffers(let uid):
+      object.add("uid", Int(uid))
     case .pictureStreamChanged(let uid, let isLow):
       object.add("uid", Int(uid))
       object.add("stream", isLow ? "low" : "usual")
@@ -57,6 +58,7 @@ enum RelayLine {
     case .connected: "relayConnected"
     case .lost: "relayLost"
     case .refused: "relayRefused"
+    case .rosterDiffers: "relayRosterDiffers"
     case .firstFrame: "relayFirstFrame"
     case .firstPicture: "relayFirstPicture"
     case .pictureStreamChanged: "relayPictureStream"

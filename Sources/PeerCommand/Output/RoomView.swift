@@ -36,6 +36,8 @@ package struct RoomView: Sendable {
   /// What is sent, in dB below full scale.
   package var playedLevel = -90.0
   package var people: [Person] = []
+  /// Of the members who may hear, for people to compare; `nil` where there are no keys.
+  package var fingerprint: String?
   /// Further channels of the same program, in a few words each.
   package var further: [String] = []
   package var hint = "m mute   r other role   q leave   ? keys"
@@ -52,6 +54,7 @@ package struct RoomView: Sendable {
     let rest = people.count - min(people.count, Self.mostLines)
     var parts = [heading(width: width)] + shown.map { Self.words($0, width: width) }
     if rest > 0 { parts.append(["and \(rest) more"]) }
+    if let fingerprint { parts.append(["fingerprint \(fingerprint)"]) }
     if !further.isEmpty { parts.append(further) }
     parts.append([hint])
     return parts.flatMap { LineFold.lines($0.map(Printable.only), width: width) }

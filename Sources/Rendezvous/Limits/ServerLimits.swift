@@ -157,6 +157,11 @@ package struct ServerLimits: Sendable {
   package var probes = ReflectorLimits()
   /// Channels and their members (docs/protocol/channels.md §7).
   package var channels = ChannelLimits()
+  /// Hosts of a channel.
+  package var channelHosts: Int {
+    get { channels.hosts }
+    set { channels.hosts = newValue }
+  }
 
   package init() {}
 

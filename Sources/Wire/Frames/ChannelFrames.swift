@@ -19,6 +19,8 @@ package struct ChannelAudioLabel: Equatable, Sendable, BitwiseCopyable {
 
   /// −dBov, 0...127.
   package var attenuation: UInt8 { level & 127 }
+  /// Less than the last of 16 bits (docs/protocol/relay.md §4).
+  package var isSilent: Bool { attenuation >= 91 }
 
   /// SFrame's metadata: bits 2..0 of the type, media time, level.
   package var metadata: InlineArray<4, UInt8> {

@@ -52,6 +52,7 @@ extension ChannelTrial {
       switch event {
       case .connected: end.seatedAt = end.seatedAt ?? now
       case .lost: end.seatedAt = nil
+      case .rosterDiffers(let uid): fail("\(end.number) is told of a fork by \(uid), and none is")
       case .grantNeeded, .refused: if !end.lingers { end.asksAt = end.asksAt ?? now }
       default: break
       }

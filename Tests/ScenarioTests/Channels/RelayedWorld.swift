@@ -84,8 +84,8 @@ final class RelayedWorld {
   private var flights: [Flight] = []
   private var sentCount = 0
   private var joinNumber: UInt64 = 0
-  private var revision: UInt64 = 0
-  private(set) var gone: Set<UInt32> = []
+  var revision: UInt64 = 0
+  var gone: Set<UInt32> = []
   /// What happens to a datagram: how many copies arrive, each after so many ms.
   var line: (_ from: SocketAddress, _ to: SocketAddress, inout RandomSource) -> [Int] = { _, _, _ in
     [10]
@@ -241,36 +241,11 @@ final class RelayedWorld {
     isStopped = false
   }
 
-  /// A member's program ends; the roster says so as well.
-  func leave(_ uid: UInt32) {
-    guard let member = member(uid) else { return }
-    member.machine.shutDown(now: now)
-    drain(member)
-    remove(uid, .left)
-  }
-
-  private var joinNumbers: [UInt32: UInt64] = [:]
-  private var ghosts: Set<UInt32> = []
-
-  /// A member is off the roster; its seat at the relay and its program stay.
-  func remove(_ uid: UInt32, _ departure: Departure) {
-    gone.insert(uid)
-    tellRosters([uid: departure])
-  }
-
-  private func tellRosters(_ departures: [UInt32: Departure] = [:]) {
-    revision += 1
-    let roster = members.filter { !gone.contains($0.uid) && !ghosts.contains($0.uid) }
-      .sorted { $0.uid < $1.uid }
-      .map {
-        ChannelMember(
-          uid: $0.uid, role: $0.role, joinNumber: joinNumbers[$0.uid] ?? 0, id: $0.id)
-      }
-    for member in members where !gone.contains(member.uid) {
-      member.machine.handleRoster(roster, revision: revision, departures: departures, now: now)
-      drain(member)
-    }
-  }
+  /// Of whom `rosters` tells.
+  var joinNumbers: [UInt32: UInt64] = [:]
+  var ghosts: Set<UInt32> = []
+  /// Members that a rendezvous which lies shows to these alone, and to themselves.
+  var shownTo: [UInt32: Set<UInt32>] = [:]
 
   // MARK: - Sound
 

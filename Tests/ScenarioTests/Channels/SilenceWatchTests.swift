@@ -1,0 +1,165 @@
+import Primitives
+import Testing
+import Wire
+
+@testable import Peer
+
+/// How soon a member knows that its relay is dead, and that none is said to be dead that is not
+/// (`SilenceWatch`, docs/protocol/relay.md §4).
+struct SilenceWatchTests {
+  /// What a host does: sound of so many dB under full scale, or nothing.
+  private enum Talk {
+    case sound, silence, nothing
+
+    var level: UInt8? {
+      switch self {
+      case .sound: 20
+      case .silence: 127
+      case .nothing: nil
+      }
+    }
+  }
+
+  private enum Line: CaseIterable, CustomStringConvertible {
+    case whole, lossy, bursts
+
+    var description: String {
+      switch self {
+      case .whole: "without loss"
+      case .lossy: "10 % loss"
+      case .bursts: "10 % loss in bursts"
+      }
+    }
+  }
+
+  /// Two hosts, of whom the second says nothing, and two who listen.
+  private func makeWorld(seed: UInt64, _ line: Line) throws -> RelayedWorld {
+    let world = try RelayedWorld(seed: seed)
+    for uid in 1...4 as ClosedRange<UInt32> { try world.join(uid, uid > 2 ? .audience : .host) }
+    world.run(.seconds(2))
+    switch line {
+    case .whole: break
+    case .lossy: world.line = { _, _, random in random.unit() < 0.1 ? [] : [20] }
+    case .bursts: setBursts(world)
+    }
+    return world
+  }
+
+  /// Each way of each member loses all for 50 to 150 ms, each second or so.
+  private func setBursts(_ world: RelayedWorld) {
+    var bursts: [[SocketAddress]: (from: Instant, until: Instant)] = [:]
+    world.line = { [unowned world] from, to, random in
+      var burst = bursts[[from, to]] ?? (world.now, world.now)
+      if burst.until <= world.now {
+        let start = world.now + .milliseconds(Int64(1800 * random.unit()))
+        burst = (start, start + .milliseconds(50 + Int64(100 * random.unit())))
+      }
+      bursts[[from, to]] = burst
+      return burst.from <= world.now ? [] : [20]
+    }
+  }
+
+  private func talk(
+    _ world: RelayedWorld, _ talk: Talk, _ duration: Duration, each step: () -> Void = {}
+  ) {
+    let end = world.now + duration
+    var time: UInt16 = 0
+    while world.now < end {
+      if let level = talk.level { world.speak(1, time, level: level) }
+      time &+= 2
+      for _ in 0..<4 {
+        world.run(.milliseconds(5))
+        step()
+      }
+    }
+  }
+
+  /// How long after its end each member knows that the relay is dead, in ms.
+  private func noticed(seed: UInt64, _ line: Line, _ kind: Talk) throws -> [UInt32: Int64] {
+    let world = try makeWorld(seed: seed, line)
+    talk(world, kind, .milliseconds(5000 + Int64(seed * 137 % 1000)))
+    let areSeated = world.members.allSatisfy(\.isSeated)
+    #expect(areSeated, "seed \(seed), \(line)")
+    world.stopRelay()
+    let end = world.now
+    var noticed: [UInt32: Int64] = [:]
+    talk(world, kind, .seconds(6)) {
+      for member in world.members where !member.isSeated && noticed[member.uid] == nil {
+        noticed[member.uid] = (world.now - end).milliseconds
+      }
+    }
+    return noticed
+  }
+
+  @Test func `who only listens knows within 1_5 s that the relay is dead`() throws {
+    for line in [Line.whole, .lossy, .bursts] {
+      for seed in 1...6 as ClosedRange<UInt64> {
+        let times = try noticed(seed: seed, line, .sound)
+        for uid in 1...4 as ClosedRange<UInt32> {
+          let took = times[uid] ?? .max
+          #expect((900...1500).contains(took), "member \(uid), seed \(seed), \(line)")
+        }
+      }
+    }
+  }
+
+  @Test func `while hosts are silent it takes 3 s, and nothing is missed by it`() throws {
+    for line in [Line.whole, .lossy] {
+      for seed in 11...14 as ClosedRange<UInt64> {
+        let times = try noticed(seed: seed, line, .silence)
+        for uid in 1...4 as ClosedRange<UInt32> {
+          #expect((times[uid] ?? .max) <= 3000, "member \(uid), seed \(seed), \(line)")
+        }
+      }
+    }
+  }
+
+  @Test func `ten minutes of a lossy line, of speech and of silence are no loss of a relay`() throws
+  {
+    for (line, seed) in [(Line.lossy, 21), (.bursts, 22), (.bursts, 23)] as [(Line, UInt64)] {
+      let world = try makeWorld(seed: seed, line)
+      for _ in 0..<6 {
+        talk(world, .sound, .seconds(15))
+        talk(world, .silence, .seconds(40))
+        for _ in 0..<5 {
+          talk(world, .sound, .seconds(3))
+          talk(world, .nothing, .seconds(6))
+        }
+      }
+      for member in world.members {
+        let losses = member.steps.count { $0 == .lost }
+        #expect(losses == 0, "member \(member.uid), seed \(seed), \(line)")
+      }
+    }
+  }
+
+  @Test func `a silent room costs who listens nothing, and its end five PINGs`() {
+    var random = RandomSource(seed: 31)
+    var now = Instant(nanoseconds: 1_000_000_000)
+    for _ in 0..<100 {
+      var watch = SilenceWatch(chance: random.unit(), now: now)
+      for _ in 0..<60 {
+        watch.handleMedia(isSilent: true, now: now)
+        watch.handlePacket(now: now)
+        let next = now + .milliseconds(1000 + Int64(150 * random.unit()))
+        let due = watch.nextDeadline(roundTrip: nil)
+        #expect(due.map { $0 > next } ?? true)
+        now = next
+      }
+      watch.handleMedia(isSilent: false, now: now)
+      watch.handlePacket(now: now)
+      let end = now
+      var count = 0
+      while let due = watch.nextDeadline(roundTrip: nil), due < end + .seconds(60) {
+        now = max(now, due)
+        if watch.popQuestion(now: now) { count += 1 }
+        let isLost = watch.handleTimeout(roundTrip: nil, now: now)
+        #expect(!isLost)
+        // The relay answers.
+        now = now + .milliseconds(40)
+        watch.handlePacket(now: now)
+      }
+      #expect((3...5).contains(count) && now - end < .seconds(7), "\(count) PINGs")
+    }
+  }
+}
