@@ -29,6 +29,7 @@ extension Server {
   static func limits(_ options: ServeOptions) -> ServerLimits {
     var limits = options.isMeasurement ? .measurement : ServerLimits()
     if let clients = options.clientLimit { limits.sessions = clients }
+    limits.channelHosts = options.channelHosts ?? limits.channelHosts
     return limits
   }
 
@@ -98,13 +99,6 @@ extension Server {
     do throws(UsageError) {
       return try AllowList.parse(text, path: path)
     } catch { throw .usage(error) }
-  }
-
-  /// How much of everything there may be.
-  static func limits(_ options: ServeOptions) -> ServerLimits {
-    var limits = options.isMeasurement ? .measurement : ServerLimits()
-    limits.channelHosts = options.channelHosts ?? limits.channelHosts
-    return limits
   }
 
   /// The relays for channels that may register.

@@ -19,7 +19,7 @@ import Testing
   @Test func `the rule sees such a composition, and only outside the engine`() {
     let line = "    var receiver = try AudioReceiver(channels: 1)"
     for (path, count) in [
-      ("Sources/Earshot/AudioPipeline.swift", 1), ("tools/listening/ListenRun.swift", 1),
+      ("Sources/Earshot/Audio/AudioPipeline.swift", 1), ("tools/listening/ListenRun.swift", 1),
       ("Sources/Audio/Engine/AudioEngine.swift", 0),
     ] {
       let file = SourceFile(path: path, text: line)

@@ -87,7 +87,7 @@ import Testing
   }
 
   @Test func `every error code is explained`() throws {
-    let source = try #require(Repository.text("Sources/Earshot/EarshotError.swift"))
+    let source = try #require(Repository.text("Sources/Earshot/Endpoint/EarshotError.swift"))
     let page = try #require(Repository.text("docs/errors.md"))
     let code = try #require(source.components(separatedBy: "enum Code").dropFirst().first)
     let names = code.prefix { $0 != "}" }.split(separator: "\n").compactMap { line -> String? in

@@ -5,7 +5,7 @@ enum UntestedFiles {
     "Sources/Audio/Playout/InterarrivalJitter.swift",
     "Sources/Audio/Playout/NoiseFloor.swift",
     "Sources/Calling/SeenCalls.swift",
-    "Sources/Earshot/EndpointDelegate.swift",
+    "Sources/Earshot/Events/EndpointDelegate.swift",
     "Sources/Earshot/Exports.swift",
     "Sources/MediaFiles/Sound/Resampler.swift",
     "Sources/MediaFiles/Sound/WAVHeader.swift",
