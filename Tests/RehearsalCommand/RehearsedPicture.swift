@@ -4,7 +4,7 @@ import Video
 import Wire
 
 /// One end's picture as its thread runs it for each picture of the source
-/// (`Earshot/VideoSending.swift`): the test picture of `--video test`, the ladder and libvpx. Only
+/// (`Earshot/Video/VideoSending.swift`): the test picture of `--video test`, the ladder and libvpx. Only
 /// the time that encoding takes is left out.
 struct RehearsedPicture: ~Copyable {
   private let test = TestPicture(VideoLadder.usual.box)
