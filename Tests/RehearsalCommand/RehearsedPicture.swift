@@ -4,8 +4,8 @@ import Video
 import Wire
 
 /// One end's picture as its thread runs it for each picture of the source
-/// (`Earshot/Video/VideoSending.swift`): the test picture of `--video test`, the ladder and libvpx. Only
-/// the time that encoding takes is left out.
+/// (`Earshot/Video/VideoSending.swift`): the test picture of `--video test`, the ladder and libvpx.
+/// Only the time that encoding takes is left out.
 struct RehearsedPicture: ~Copyable {
   private let test = TestPicture(VideoLadder.usual.box)
   private var picture = I420Picture(VideoLadder.usual.box)

@@ -70,8 +70,10 @@ import Testing
     let measured = waits[waits.count * 95 / 100]
     let said = try #require(outcome.queueDelayP95)
     #expect(measured > 20, "there is something to measure")
-    // The histogram's steps are 12 % wide, and a long packet's own time on the line is in it.
-    #expect(abs(said - measured) < 0.15 * measured, "\(said) of \(measured) ms")
+    // The histogram's steps are 12 % wide. Of 1200 bytes the own time on the line is in it: 13 ms
+    // more on 500 kbit/s than on 1500.
+    let told = "\(said) of \(measured) ms"
+    #expect(said > 0.88 * measured && said < 1.12 * (measured + 13), "\(told)")
   }
 
   @Test func `a line too narrow for a picture leaves the audio alone, and takes it back`() throws {

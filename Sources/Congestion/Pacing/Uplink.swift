@@ -91,11 +91,9 @@ package struct Uplink: Sendable {
       byteCount: byteCount + Self.headerByteCount, hasMessages: hasMessages, now: now)
   }
 
-  /// How far apart reports must be, in nanoseconds, to take a tenth of what may be sent; a fifth
-  /// where nothing waits: a way on which little is sent carries more than is known of it.
+  /// How far apart reports must be, in nanoseconds, to take a tenth of what may be sent.
   package var reportInterval: UInt64 {
-    let share = estimator.isBusy ? Self.reportShare : Self.freeReportShare
-    return UInt64(Self.reportBits / (share * max(estimator.knownRate, 10_000)) * 1e9)
+    UInt64(Self.reportBits / (Self.reportShare * max(estimator.knownRate, 10_000)) * 1e9)
   }
 
   /// One that carried audio: what video may use is what audio leaves.
@@ -186,7 +184,6 @@ package struct Uplink: Sendable {
   /// A report as it is on the line, about.
   private static let reportBits = 1_200.0
   private static let reportShare = 0.1
-  private static let freeReportShare = 0.2
   /// Seconds.
   private static let audioMemory = 1.0
 }

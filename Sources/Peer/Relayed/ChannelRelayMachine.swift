@@ -288,16 +288,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
         if found.isNews { publish(.audioArrived(uid: uid)) }
         if found.isOpened { noteSound(of: uid, now: now) }
       case .channelKey(let uid, let range):
-        let bytes = packet.bytes(at: range)
-        if bytes.first == MuteWord.messageType {
-          readMute(bytes, of: uid, now: now)
-          continue
-        }
-        do throws(KeyMessageError) {
-          try keys.handleMessage(bytes.span, from: uid, identity: identity, now: now)
-        } catch {
-          // Counted by the keys: `GroupKeyCounters`.
-        }
+        readKey(packet.bytes(at: range), of: uid, now: now)
       case .channelCard(let uid, let range):
         members.handleCard(packet.bytes(at: range), of: uid)
         talk.seats.noteSign(of: uid, now: now)
@@ -311,6 +302,15 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
       }
     }
     packet.removeAll()
+  }
+
+  private mutating func readKey(_ bytes: [UInt8], of uid: UInt32, now: Instant) {
+    guard bytes.first != MuteWord.messageType else { return readMute(bytes, of: uid, now: now) }
+    do throws(KeyMessageError) {
+      try keys.handleMessage(bytes.span, from: uid, identity: identity, now: now)
+    } catch {
+      // Counted by the keys: `GroupKeyCounters`.
+    }
   }
 
   private mutating func settle(now: Instant) {

@@ -73,13 +73,14 @@ struct SilenceWatch {
   }
 
   func nextDeadline(roundTrip: Duration?) -> Instant? {
-    isLost ? nil : earliest(nextQuestion, end(roundTrip))
+    isLost ? nextQuestion : earliest(nextQuestion, end(roundTrip))
   }
 
   // MARK: - Parts
 
   private var nextQuestion: Instant? {
-    guard !isLost, questionCount < mostQuestions else { return nil }
+    if isLost { return max(lastReceived, lastQuestion) + Self.lostPace }
+    guard questionCount < mostQuestions else { return nil }
     if questionCount > 0 { return lastQuestion + Self.pace }
     return earliest(
       firstUnanswered.map { $0 + Self.reportPatience }, patience.map { lastReceived + $0 + scatter }
@@ -121,6 +122,8 @@ struct SilenceWatch {
   private static let mostScatter = Duration.milliseconds(100)
   /// From one PING without an answer to the next.
   private static let pace = Duration.milliseconds(150)
+  /// The same while it is lost: one that was started again says that it does not know us.
+  private static let lostPace = Duration.seconds(1)
   /// Of 10 % loss each way five PINGs in a row have no answer one time in 4000, and eight one time
   /// in 590 000. In speech many frames are missing as well.
   private static let questionsInSpeech = 5

@@ -64,8 +64,12 @@ struct RelayedStreamTests {
     var isCut = true
     world.line = { _, to, _ in isCut && to == RelayedWorld.address(2) ? [] : [10] }
     for number in 2...4 as ClosedRange<UInt8> { world.send(1, [number], tag: UInt64(number)) }
-    world.run(.seconds(14))
+    // A message is tried for 8 s; after 12 s the member would have another seat.
+    world.run(.seconds(10))
     isCut = false
+    world.run(.seconds(1))
+    let isSeated = world.member(2)?.isSeated
+    #expect(isSeated == true)
     for number in 5...6 as ClosedRange<UInt8> { world.send(1, [number], tag: UInt64(number)) }
     world.run(.seconds(12))
     #expect(world.messages(2, of: 1) == [[1], [5], [6]])
