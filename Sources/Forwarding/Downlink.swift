@@ -212,7 +212,7 @@ final class Downlink {
   /// Packets leave at this × estimate (docs/decisions/0143-send-by-a-relay-as-the-line-carries.md).
   private static let pace = 1.0
   /// The queueing delay that is held, × that of a call. Tuned.
-  private static let target = 0.8
+  private static let target = 0.7
   /// Pictures that would be later than that are left out.
   private static let longestWait = Duration.milliseconds(500)
   /// µs: what waits for longer was not a moment's jitter.

@@ -50,8 +50,8 @@ struct ServeOptions {
 
     Channels:
       --limit-channel-hosts N
-                           hosts of a channel, 1...64 (default: 17); each further one
-                           may listen. All nodes of a service want the same.
+                           hosts of a channel, 1...64 (default: 17); whoever comes
+                           then may listen. All nodes of a service want the same.
 
     Several nodes as one service:
       --redis URL          a Redis server that all nodes share:

@@ -60,6 +60,9 @@ struct JoinCommandTests {
     #expect(RoomMessages.words(Array("hello, tea".utf8)) == "hello, tea")
     let long = RoomMessages.words([UInt8](repeating: 97, count: 65_536))
     #expect(long.count == 1001 && long.hasSuffix("a…"))
+    let marks = RoomMessages.words(
+      Array("a".utf8) + Array(repeating: [0xCC, 0x81], count: 30_000).joined())
+    #expect(marks.utf8.count < 2100, "one letter with marks without end")
     #expect(RoomMessages.words([0xFF, 0x1B, 0x5B, 0x9B, 0xC3]).contains("\u{1B}") == false)
   }
 

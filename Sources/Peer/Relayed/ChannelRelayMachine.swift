@@ -371,9 +371,11 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   }
 
   mutating func publish(_ event: ChannelRelayEvent) {
+    // What became of an own message is told in any case: once each.
+    if case .messageFinished = event { return events.append(event) }
     if events.count < Self.eventLimit { events.append(event) }
   }
 
   private static let frameRoom = Datagram.maximumByteCount - SealedPacket.tagByteCount
-  private static let eventLimit = 256
+  private static let eventLimit = 1024
 }

@@ -25,7 +25,7 @@ package struct IncomingMessages {
     }
     guard let place = place(of: part) else { return news }
     news += streams[place].handle(part, now: now)
-    while !isWithinLimits, let fullest { news += streams[fullest].skip() }
+    while !isWithinLimits, let fullest { news += streams[fullest].skip(now: now) }
     return news
   }
 

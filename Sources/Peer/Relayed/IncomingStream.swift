@@ -57,8 +57,13 @@ struct IncomingStream {
     return news
   }
 
-  /// The next one is not waited for any longer.
-  mutating func skip() -> [MessageNews] {
+  /// The next one is not waited for any longer, because others need the room.
+  mutating func skip(now: Instant) -> [MessageNews] {
+    defer { settle(now: now) }
+    return skip()
+  }
+
+  private mutating func skip() -> [MessageNews] {
     patience = nil
     guard let least = [held.least, told.min()].compactMap({ $0 }).min() else { return [] }
     var missed = 1

@@ -112,8 +112,8 @@ struct SilenceWatch {
   private static let silence = Duration.seconds(1)
   /// Two reports, and a round trip.
   private static let reportPatience = Duration.milliseconds(450)
-  /// Frames of sound come each 20 to 60 ms; five of the longest may be lost.
-  private static let gap = Duration.milliseconds(350)
+  /// Frames of sound come each 20 to 60 ms, and may wait for a narrow line.
+  private static let gap = Duration.milliseconds(500)
   /// Of silence one frame comes each second (docs/protocol/relay.md §4), and may be late.
   private static let silentGap = Duration.milliseconds(1200)
   private static let speechPause = Duration.milliseconds(150)
@@ -121,7 +121,7 @@ struct SilenceWatch {
   private static let memory = Duration.seconds(5)
   private static let mostScatter = Duration.milliseconds(100)
   /// From one PING without an answer to the next.
-  private static let pace = Duration.milliseconds(150)
+  private static let pace = Duration.milliseconds(120)
   /// The same while it is lost: one that was started again says that it does not know us.
   private static let lostPace = Duration.seconds(1)
   /// Of 10 % loss each way five PINGs in a row have no answer one time in 4000, and eight one time

@@ -209,6 +209,7 @@ package struct JoinCommand: Sendable {
     while !run.isOver, let input = await session.next() { await run.handle(input) }
     sound.finish()
     session.remember(sound.fault)
+    await session.inbox.settle()
     run.writeSummary()
     return await session.finish(page: run.page, run.code)
   }

@@ -19,7 +19,8 @@ extension JoinRun {
       messages.showMissed(missed, from: uid)
     case .relay(let name, .messageDelivery(let tag, let isDelivered)):
       messages.handleDelivery(.relay(name, tag), isDelivered: isDelivered)
-    case .line(let bytes): messages.append(bytes)
+    case .lines(let lines):
+      for line in lines { messages.append(line) }
     default: break
     }
   }

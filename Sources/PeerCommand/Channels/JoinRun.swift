@@ -53,6 +53,7 @@ package final class JoinRun {
   package var code: ExitCode { stays[0].code }
 
   package func handle(_ input: SessionInput) async {
+    await session.inbox.settle()
     handleMessages(input)
     switch input {
     case .endpoint(.channel(let name, let step)): await handleStep(step, in: name)

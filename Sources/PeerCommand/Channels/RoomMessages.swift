@@ -45,13 +45,19 @@ final class RoomMessages {
     guard !bytes.isEmpty else { return }
     count += 1
     waiting.append(Own(number: count, bytes: bytes))
-    if waiting.count >= Self.mostWaiting { input?.pause() }
   }
 
-  /// Sends what may leave.
+  /// Sends what may leave, and reads on where little waits.
   ///
   /// - Parameter stay: In the channel that is published to.
   func advance(_ stay: RoomStay?) async {
+    await send(in: stay)
+    guard input != nil, waiting.count < Self.mostWaiting else { return }
+    await session.inbox.settle()
+    readOn()
+  }
+
+  private func send(in stay: RoomStay?) async {
     retryAt = nil
     while let own = waiting.first, flights.count < Self.mostUnderWay {
       guard let stay, stay.joined != nil, stay.ending == nil else { return }
@@ -74,7 +80,6 @@ final class RoomMessages {
         session.console.sayFailed(reason)
       }
     }
-    if waiting.count < Self.mostWaiting / 2 { readOn() }
   }
 
   /// No more leaves: the channel is left.
@@ -181,16 +186,18 @@ final class RoomMessages {
   /// For a terminal: in one line, without what would move its cursor, and not without end.
   static func words(_ bytes: [UInt8]) -> String {
     let text = Printable.only(String(decoding: bytes, as: UTF8.self))
-    let shown = text.prefix(Self.mostShown)
-    return shown.endIndex == text.endIndex ? text : shown + "…"
+    // A letter may have marks without end: its parts count.
+    let scalars = text.unicodeScalars
+    guard scalars.count > Self.mostShown else { return text }
+    return String(String.UnicodeScalarView(scalars.prefix(Self.mostShown))) + "…"
   }
 
   /// Of calls and channels, for whoever says no other.
   private static let textStream: UInt8 = 8
   /// One more than a message may have: a longer line is refused, not cut.
   private static let lineByteCount = 65_537
-  /// Lines that are read ahead of what may leave.
-  private static let mostWaiting = 64
+  /// Lines of which no further piece is read.
+  private static let mostWaiting = 32
   private static let mostUnderWay = 16
   /// Letters of one that a terminal shows.
   private static let mostShown = 1000

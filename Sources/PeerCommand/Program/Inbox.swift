@@ -18,8 +18,8 @@ package enum SessionInput: Sendable {
   case token(String)
   /// The same of a channel's.
   case channelToken(ChannelName, RoomTokens.News)
-  /// A line of standard input.
-  case line([UInt8])
+  /// Lines of standard input, in one piece.
+  case lines([[UInt8]])
   /// A deadline has come.
   case wake
 }
@@ -109,9 +109,19 @@ package final class Inbox {
       fault: { feed.yield(.channelToken(name, .unusable($0))) })
   }
 
-  /// Lines of standard input from now on, each as `line`; of a longer one `limit` bytes.
+  /// A piece of standard input as `lines`, and the next after `resume`; of a line `limit` bytes.
   func lineInput(limit: Int) throws(ReactorError) -> LineInput {
-    try LineInput(on: loop, limit: limit) { [feed] in feed.yield(.line($0)) }
+    try LineInput(on: loop, limit: limit) { [feed] in feed.yield(.lines($0)) }
+  }
+
+  /// Goes back to the loop's thread: after a command of an endpoint that threw, the runtime may
+  /// still be on the endpoint's.
+  func settle() async {
+    guard !loop.isCurrent else { return }
+    let loop = loop
+    await withCheckedContinuation { continuation in
+      Task(executorPreference: loop) { continuation.resume() }
+    }
   }
 
   /// Sets the timer; `nil` stops it.

@@ -4,21 +4,22 @@ internal import Primitives
 /// Lines from standard input while a program runs: from a terminal, a pipe or a file.
 package final class LineInput {
   private let loop: EventLoop
-  private let onLine: ([UInt8]) -> Void
+  private let onLines: ([[UInt8]]) -> Void
   private var splitter: LineSplitter
   private var token: EventLoop.Token?
   /// For what cannot be watched: a file always has something to read.
   private var timer: EventLoop.Token?
   private var isOver = false
 
-  /// Calls `onLine` on the loop with each line, without its end.
+  /// Calls `onLines` on the loop with the lines of a piece, without their ends, and pauses then:
+  /// whoever is slower than the writer says by `resume` when there is room for more.
   ///
   /// - Parameter limit: Bytes that are kept of a line.
   package init(
-    on loop: EventLoop, limit: Int, onLine: @escaping ([UInt8]) -> Void
+    on loop: EventLoop, limit: Int, onLines: @escaping ([[UInt8]]) -> Void
   ) throws(ReactorError) {
     self.loop = loop
-    self.onLine = onLine
+    self.onLines = onLines
     splitter = LineSplitter(limit: limit)
     try resume()
   }
@@ -58,10 +59,13 @@ package final class LineInput {
     guard count > 0 else {
       isOver = true
       pause()
-      if let last = splitter.finish() { onLine(last) }
+      if let last = splitter.finish() { onLines([last]) }
       return
     }
-    for line in splitter.append(bytes[..<count]) { onLine(line) }
+    let lines = splitter.append(bytes[..<count])
+    guard !lines.isEmpty else { return }
+    pause()
+    onLines(lines)
   }
 
   /// From one piece of a file to the next.
