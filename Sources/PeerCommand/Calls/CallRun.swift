@@ -125,7 +125,7 @@ package final class CallRun {
     case .signal(let signal): await handleSignal(signal)
     case .sourceEnded: sourceEnded()
     case .probe, .opened, .diagnosed, .relay: break  // Each runs in a command of its own.
-    case .channelToken, .line: break  // Of `earshot join`.
+    case .channelToken, .lines: break  // Of `earshot join`.
     case .token: break  // The session has handed it over.
     case .wake: if await wake() { verdict = .ringOver }
     }
