@@ -34,9 +34,6 @@ final class Downlink {
     // and their scatter would look as if the line itself changed.
     estimator.tuning.pacing.usual = Self.pace
     estimator.tuning.pacing.variable = 0
-    // Steps of pictures are coarse: what is gained by a longer queue is mostly not used.
-    estimator.tuning.target.atReference *= Self.target
-    estimator.tuning.target.bend *= Self.target
     uplink = Uplink(estimator)
     choice = PictureChoice(now: now)
     fresh = ForwardingQueue(limit: limits.fragments)
@@ -211,8 +208,6 @@ final class Downlink {
   private static let spared = 0.85
   /// Packets leave at this × estimate (docs/decisions/0143-send-by-a-relay-as-the-line-carries.md).
   private static let pace = 1.0
-  /// The queueing delay that is held, × that of a call. Tuned.
-  private static let target = 0.7
   /// Pictures that would be later than that are left out.
   private static let longestWait = Duration.milliseconds(500)
   /// µs: what waits for longer was not a moment's jitter.
