@@ -124,7 +124,7 @@ def channel_three_heard(lab):
     with open(lab.path("carol.html")) as file:
         page = file.read()
     equal(page.count("<td>host</td>"), 2, "rows of carol's page")
-    equal(page.count("<svg"), 4, "drawings of carol's page")
+    equal(page.count("<svg"), 5, "drawings of carol's page")
     return f"first sound after {first_sound(carol)} ms"
 
 
