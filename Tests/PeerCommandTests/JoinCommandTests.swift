@@ -20,6 +20,9 @@ struct JoinCommandTests {
   @Test func `options are read`() throws {
     let join = try command("tea --role audience --save a.wav --uid 7 --duration 3 --mesh")
     #expect(join.room.description == "tea" && join.role == .audience && join.uid == 7)
+    // It may be host later, or host of another channel.
+    let later = try command("tea --role audience --also milk:host --play a.wav")
+    #expect(later.play != nil && later.role == .audience)
     #expect(join.save == "a.wav" && join.duration == 3 && join.online.token == nil)
     #expect(try command("tea").role == .host)
     let ways = try ["tea", "tea --relay"].map { try command($0).way }
@@ -40,7 +43,7 @@ struct JoinCommandTests {
       "tea --relay-only --mesh", "tea --relay --relay-only", "tea --relay-only --paths early",
       "tea --also milk@\(Self.key):audience", "tea --also milk:audience:t", "tea --text hello",
       "tea --also milk@\(Self.key):audience:", "tea --role audience --text -",
-      "a!b", "tea --token t", "tea@\(Self.key)", "tea --role audience --play f", "tea --role x",
+      "a!b", "tea --token t", "tea@\(Self.key)", "tea --role x",
       "tea --save x.mp3", "tea --mesh --relay", "", "tea --also tea", "tea --also milk:host",
       "tea --also milk:guest", "tea --also milk@\(Self.key)", "tea --save-each a.wav",
       "tea --save-each {uid}.mp3", "tea --save-video a.ivf",

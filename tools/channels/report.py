@@ -494,6 +494,8 @@ def janus():
     )
 
 
+# Begins what is kept of the page when the table is written anew.
+NOTES = "## Notes"
 STEPS = [forward, delay, audience, room, member, loss, join, leave, killed, pictures, janus]
 
 
@@ -512,8 +514,20 @@ def main():
         return
     folder = os.path.join(ROOT, "Benchmarks", "channels")
     os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, "report.md"), "w") as file:
-        file.write(page())
+    path = os.path.join(folder, "report.md")
+    notes = notes_of(path)
+    with open(path, "w") as file:
+        file.write(page() + notes)
+
+
+def notes_of(path):
+    """What people wrote below the table: it stays."""
+    try:
+        with open(path) as file:
+            text = file.read()
+    except FileNotFoundError:
+        return ""
+    return "\n" + text[text.index(NOTES) :] if NOTES in text else ""
 
 
 def page():
@@ -521,7 +535,8 @@ def page():
         "# Channels and the relay",
         "",
         f"By `tools/channel-report` on {datetime.now():%Y-%m-%d}, {platform.machine()}, "
-        f"{os.cpu_count()} cores. CPU times are of the process, from the kernel.",
+        f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f} at the end. CPU times are of",
+        "the process, from the kernel.",
         "",
         "| measure | target | figure | beside | |",
         "| --- | --- | --- | --- | --- |",

@@ -1,3 +1,4 @@
+import Congestion
 package import Primitives
 import SecureSession
 package import Video
@@ -93,6 +94,7 @@ extension ChannelRelayMachine {
   ) {
     guard let uid = sources[source], let pictures else { return }
     talk.seats.noteSign(of: uid, now: now)
+    link.association?.recorder.interval = FeedbackRecorder.usualInterval
     let isNews = pictures.handle(
       frame, bytes.span.bytes(at: payload), of: uid, source: source, now: now)
     if isNews { publish(.pictureArrived(uid: uid)) }

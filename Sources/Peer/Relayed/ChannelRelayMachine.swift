@@ -343,6 +343,8 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
       isConnected = true
       watch.restart(now: now)
       if let association = link.association {
+        // Until pictures come: each report wakes the relay, of however many members.
+        association.recorder.interval = FeedbackRecorder.audioInterval
         let knowsLow = link.standing.terms?.payload.hasPairs ?? false
         pictures?.open(on: association, knowsLow: knowsLow)
       }

@@ -92,9 +92,6 @@ package struct JoinCommand: Sendable {
     guard !readsText || ([role] + also.map(\.role)).contains(.host) else {
       throw UsageError("--text - is for a host.", advice: "Leave it out, or be a host.")
     }
-    guard role == .host || play == nil else {
-      throw UsageError("--role audience plays nothing.", advice: "Leave out --play.")
-    }
   }
 
   private func checkVideo() throws(UsageError) {

@@ -20,8 +20,8 @@ enum JoinHelp {
                            that it hears nothing. Members with --mesh or --relay do not meet others
       --relay-only         the same, and never host to host: members learn no address of this host.
                            While the relay is away nothing is heard; it is waited for
-      --play FILE          as for earshot call; all members hear the same at the same time
-                           (default: a test tone)
+      --play FILE          as for earshot call; all members hear the same at the same time. Of the
+                           audience it is heard once it is host  (default: a test tone)
       --loop               play the file again and again
       --save FILE          what is heard of all, mixed, as .wav or .opus
       --save-each FILE     what is heard of each member, {uid} in the name is its number, {room} the

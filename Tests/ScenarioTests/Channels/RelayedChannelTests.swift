@@ -282,4 +282,33 @@ struct RelayedChannelTests {
     #expect(world.member(1)?.steps.last == .connected)
     #expect(world.member(1)?.steps.filter { $0 == .lost }.count == 1)
   }
+
+  /// Each report wakes the relay, and it may have a thousand listeners.
+  @Test func `who gets sound alone reports five times a second, and ten times once pictures come`()
+    throws
+  {
+    let world = try RelayedWorld(seed: 9)
+    try world.join(1, pictures: RelayedWorld.pictures(sends: true, receives: false))
+    for uid in [2, 3] as [UInt32] {
+      try world.join(
+        uid, .audience, pictures: RelayedWorld.pictures(sends: false, receives: uid == 3))
+    }
+    settle(world)
+    var sent: [SocketAddress: Int] = [:]
+    world.line = { from, _, _ in
+      sent[from, default: 0] += 1
+      return [10]
+    }
+    _ = talk(world, [1], from: 100, frames: 200)
+    let alone = sent[RelayedWorld.address(2)] ?? 0
+    #expect((18...28).contains(alone), "in 4.2 s, a ping and reports of the end among them")
+    sent = [:]
+    for frame in 0..<120 as Range<UInt16> {
+      _ = world.speak(1, 2000 + frame * 2)
+      if frame % 2 == 0 { _ = world.show(1, frame, bitsPerSecond: 60_000) }
+      world.run(.milliseconds(20))
+    }
+    #expect((sent[RelayedWorld.address(2)] ?? 0) <= 15)
+    #expect((sent[RelayedWorld.address(3)] ?? 0) >= 22)
+  }
 }
