@@ -512,7 +512,9 @@ def mutes_by_key(lab, *way):
     alice = lab.run("a", "env", "TERM=xterm", "COLUMNS=100", "sh", "-c", typed)
     for program in (bob, alice):
         equal(program.wait(25), 0, f"exit code ({program.describe()})")
-    found = ["#" if is_heard else "." for is_heard in seconds_loud(lab.path("bob.wav"), 440, range(9))]
+    found = [
+        "#" if is_heard else "." for is_heard in seconds_loud(lab.path("bob.wav"), 440, range(9))
+    ]
     equal(re.fullmatch(r"\.?#{2,}\.{2,}#+", "".join(found)) is not None, True, "".join(found))
     member = summary(bob)["members"][0]
     equal(5000 < member["heardMs"] < 11_000, True, f"heardMs {member['heardMs']}")
@@ -863,21 +865,21 @@ def channel_token_renewed(lab):
     )  # fmt: skip
     equal(carol.wait(15), 0, f"exit code ({carol.describe()})")
     equal(len(named(carol, "channelJoined")), 2, "channels with a key that carol joined")
-    for room, renewed, token, _, bob in pairs:
+    for _, _, token, _, bob in pairs:
         left = wait_named(bob, "channelTokenWillExpire", 12)["inMs"]
         equal(29_000 <= left <= 30_000, True, f"ms left at the warning ({left})")
         with open(token, "w") as file:
             file.write("nonsense\n")
-    for room, renewed, token, _, bob in pairs:
+    for room, renewed, _, _, bob in pairs:
         wait_named(bob, "channelTokenUnusable", 5)
         keyed.give(renewed, room, "1h", key="foreign")
-    for room, renewed, token, _, bob in pairs:
+    for room, renewed, _, _, bob in pairs:
         wait_named(bob, "channelTokenRefused", 5)
         keyed.give(renewed, room, "1h")
     for _, _, _, _, bob in pairs:
         wait_named(bob, "channelTokenRenewed", 5)
     longest = []
-    for room, renewed, token, alice, bob in pairs:
+    for _, renewed, _, alice, bob in pairs:
         equal(bob.wait(60), 0, f"exit code ({bob.describe()})")
         alice.signal(signal.SIGTERM)
         equal(alice.wait(5), 0, f"exit code ({alice.describe()})")

@@ -570,8 +570,11 @@ def a_node_that_is_not_on_the_list_and_a_strange_root(lab):
     strange = sh(*service.command("--print-id", "--data", lab.path("strange"))).stdout.strip()
     assert strange not in service.ids
     wrong = lab.run(
-        "r", *service.command("--listen", f"{ADDRESS['r']}:{PORT + 9}", "--data"),
-        lab.path("strange"), "--nodes", lab.path("nodes.list"),
+        "r",
+        *service.command("--listen", f"{ADDRESS['r']}:{PORT + 9}", "--data"),
+        lab.path("strange"),
+        "--nodes",
+        lab.path("nodes.list"),
     )
     equal(wrong.wait(10), 2, "exit code of a node that is not on the list")
     assert strange in wrong.stderr(), f"  it does not name its ID: {wrong.stderr()}"

@@ -448,7 +448,12 @@ def answer_starts_a_program_for_each_call(lab):
             with open(told) as file:
                 lines = file.read().splitlines()
         time.sleep(0.05)
-    expected = ["ringing alice", "ended alice new timeout", "ringing alice", "ended alice new completed"]
+    expected = [
+        "ringing alice",
+        "ended alice new timeout",
+        "ringing alice",
+        "ended alice new completed",
+    ]
     equal(len(lines), 4, f"lines ({lines})")
     # Two programs that were started 2 s apart write in order.
     for line, wanted in zip(lines, expected):

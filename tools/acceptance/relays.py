@@ -11,8 +11,8 @@ import time
 import zlib
 from datetime import datetime, timezone
 
-from lab import ADDRESS, BIN, PORT, sh
 from channels import with_relay
+from lab import ADDRESS, BIN, PORT, sh
 from scenarios import equal, outcome, ready, same_call, scenario, speech
 
 TURN_PORT, TLS_PORT, USER, PASSWORD = 3478, 5349, "relay-user", "relay-password"
@@ -383,7 +383,9 @@ def symmetric_translators_connect_by_the_relay_of_the_rendezvous(lab):
     assert len(passed) >= 500, f"  {len(passed)} packets by the relay"
     strange = len([packet for packet in went if packet not in came and went[packet] in outside])
     # The capture may miss one that came.
-    assert strange * 100 <= len(passed), f"  {strange} of {len(passed)} packets left otherwise than they came"
+    assert strange * 100 <= len(passed), (
+        f"  {strange} of {len(passed)} packets left otherwise than they came"
+    )
     for packet in passed:
         equal({came[packet], went[packet]}, outside, "ends of a packet")
     ratio = unreadable(passed, ("alice", "bob"))
@@ -686,24 +688,24 @@ def one_relay_is_enough(lab):
     if not has_server():
         return SKIPPED
     notes = []
-    for with_relay in ("a", "b"):
+    for relayed in ("a", "b"):
         if not notes:
             translated(lab, "a", "b")
             lab.rendezvous()
             turn_server(lab)
-        bob = ready(lab, "--accept", "--calls", "1", *(TURN if with_relay == "b" else []))
+        bob = ready(lab, "--accept", "--calls", "1", *(TURN if relayed == "b" else []))
         alice = lab.peer(
             "a",
             "call",
             "bob",
             "--duration",
             "3",
-            *(TURN if with_relay == "a" else []),
+            *(TURN if relayed == "a" else []),
             name="alice",
         )
         one, two = outcome(alice, "completed", 0, 20), outcome(bob, "completed", 0, 5)
         equal((one["path"]["kind"], two["path"]["kind"]), ("relayed", "relayed"), "paths")
-        notes.append(f"{with_relay}'s relay: {seconds_to_connect(one):.2f} s")
+        notes.append(f"{relayed}'s relay: {seconds_to_connect(one):.2f} s")
     return ", ".join(notes)
 
 

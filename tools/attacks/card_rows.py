@@ -139,15 +139,18 @@ def pins(field, quick):
     codes = [_run(field, "contacts", "import", card_text(eve.card), identity="me")[0]]
     codes.append(
         _run(
-            field, "contacts", "import", card_text(eve.make_card(name="eve")), "--as", "bob",
+            field,
+            "contacts",
+            "import",
+            card_text(eve.make_card(name="eve")),
+            "--as",
+            "bob",
             identity="me",
         )[0]
     )
     same = _pins(field, "me") == before
     # Another one of the same identity, whose rendezvous is eve's: the ID still decides.
-    other = _run(
-        field, "contacts", "import", card_text(Identity("carol").card), identity="me"
-    )[0]
+    other = _run(field, "contacts", "import", card_text(Identity("carol").card), identity="me")[0]
     renamed = _run(field, "contacts", "rename", "carol", "bob", identity="me")[0]
     listed = _run(field, "contacts", "list", identity="me")[1]
     both = listed.count(b"bob") >= 1 and listed.count(b"carol") >= 1

@@ -71,6 +71,9 @@ def forged(field, quick):
             f"{sent} forged DATA to the callee of a call in {SECONDS} s, its caller's address",
             f"MOS {calm[0]:.2f} calm, {mos:.2f} attacked; {lost:.2%} lost, {busy:.0%} of a core",
             f"≤ {COST} MOS less, < {MOST_LOST:.1%} lost, < {BUSY:.0%} of a core",
-            mos >= calm[0] - COST and lost < MOST_LOST and busy < BUSY and sent > RATE * SECONDS / 2,
+            mos >= calm[0] - COST
+            and lost < MOST_LOST
+            and busy < BUSY
+            and sent > RATE * SECONDS / 2,
         )
     ]

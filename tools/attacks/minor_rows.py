@@ -17,7 +17,7 @@ from earshot_client import Client, forward_body
 from earshot_loop import Loop
 from earshot_session import Initiation
 from earshot_wire import Identity
-from field import Field, Row, share, worst
+from field import Row, share, worst
 from programs import BIN, Programs, free_port
 from server_rows import GRANTED, _junk_init
 from word_rows import raw_controls
@@ -320,16 +320,20 @@ def _namespace():
     others = [f"fd99:0:{n + 1:x}:1::1" for n in range(20)]
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     for address in ["fd66::1", alone, *site, *others]:
-        subprocess.run(
-            ["ip", "addr", "add", f"{address}/128", "dev", "lo", "nodad"], check=True
-        )
+        subprocess.run(["ip", "addr", "add", f"{address}/128", "dev", "lo", "nodad"], check=True)
     loop = Loop()
     with Programs(loop=loop, serve=False) as programs:
         port = free_port()
         program = programs.start(
             "rendezvous",
-            [f"{BIN}/earshot-rendezvous", "--listen", f"[fd66::1]:{port}", "--data",
-             programs.path("data"), "--json"],
+            [
+                f"{BIN}/earshot-rendezvous",
+                "--listen",
+                f"[fd66::1]:{port}",
+                "--data",
+                programs.path("data"),
+                "--json",
+            ],
         )
         if not programs.wait(lambda: program.lines(), 10):
             raise RuntimeError(program.errors().decode())

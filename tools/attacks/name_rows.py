@@ -93,7 +93,8 @@ def audience(field, quick):
         timeout=10,
     )
     subprocess.run(
-        run + ["contacts", "import", card.stdout.decode().split()[-1]]
+        run
+        + ["contacts", "import", card.stdout.decode().split()[-1]]
         + ["--identity", field.programs.path("bob")],
         capture_output=True,
         timeout=10,

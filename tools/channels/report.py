@@ -478,7 +478,9 @@ def backlog(lab, rate, seconds):
         time.sleep(0.05)
         told = sh("tc", "-n", lab.ns("s"), "-s", "-j", "qdisc", "show", "dev", "pb").stdout
         if time.monotonic() > began + seconds / 3:
-            waits += [one["backlog"] * 8000 / rate for one in json.loads(told) if one["kind"] == "tbf"]
+            waits += [
+                one["backlog"] * 8000 / rate for one in json.loads(told) if one["kind"] == "tbf"
+            ]
     return waits
 
 

@@ -29,10 +29,7 @@ def crowd(many, away):
     rows, wrong = [], []
     with Town("address", "none") as town:
         service = town.server()
-        answerers = [
-            town.peer("a", "answer", "--accept", name=f"n{n}")
-            for n in range(many)
-        ]
+        answerers = [town.peer("a", "answer", "--accept", name=f"n{n}") for n in range(many)]
         first = until_all(answerers, 1, 120)
         for seconds in away:
             times = max(registrations(program) for program in answerers) + 1

@@ -213,9 +213,7 @@ class Identity:
         self.name, self.static = name, static or StaticKey()
         self.card = self.make_card()
 
-    def make_card(
-        self, static=None, serial=None, not_before=None, days=14, name=None, home=None
-    ):
+    def make_card(self, static=None, serial=None, not_before=None, days=14, name=None, home=None):
         """A signed card; what is not given is this identity's own, from now on.
 
         `home` is (ID, host as bytes, port) of its rendezvous.

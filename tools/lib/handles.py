@@ -131,7 +131,10 @@ def prepare(folder, all_rows):
     command = ["swift", "build", "--package-path", source, "-c", "release"]
     for product in ("CongestionReportCommand", "ListenCommand"):
         built = subprocess.run(
-            [*command, "--product", product], capture_output=True, text=True, stdin=subprocess.DEVNULL
+            [*command, "--product", product],
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
         )
         if built.returncode != 0:
             sys.exit(f"tools/sensitivity: {product}: {built.stdout[-3000:]}{built.stderr[-2000:]}")

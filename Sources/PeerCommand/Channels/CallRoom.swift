@@ -221,9 +221,10 @@ final class CallRoom {
 
   var nextDeadline: Instant? {
     guard !isLeft else { return nil }
-    guard isOpen, !hasFailed else { return accord.deadline }
+    let asked = accord.deadline
+    guard isOpen, !hasFailed else { return asked }
     return earliest(
-      earliest(accord.deadline, straysDue),
+      earliest(asked, straysDue),
       stay == nil ? answerDue : links.nextRetry(own: .host))
   }
 
