@@ -7,7 +7,10 @@ struct HandshakeStore: ~Copyable {
     var client = -1
     var handshake: LoadHandshake?
     var sentAt = Instant.zero
+    var gap = HandshakeStore.firstGap
   }
+
+  private static let firstGap = Duration.milliseconds(300)
 
   private let places: [Place]
   private var free: [Int]
@@ -18,6 +21,9 @@ struct HandshakeStore: ~Copyable {
     free = Array(0..<limit)
   }
 
+  /// How many have no answer yet.
+  var count: Int { places.count - free.count }
+
   var hasRoom: Bool { !free.isEmpty }
 
   mutating func add(_ client: Int, _ handshake: consuming LoadHandshake) {
@@ -25,6 +31,7 @@ struct HandshakeStore: ~Copyable {
     places[index].client = client
     places[index].handshake = consume handshake
     places[index].sentAt = SystemClock.now
+    places[index].gap = Self.firstGap
     placeOf[client] = index
   }
 
@@ -36,11 +43,19 @@ struct HandshakeStore: ~Copyable {
     free.append(index)
   }
 
-  /// What has gone unanswered for 300 ms goes again.
-  func repeatOld(_ send: ([UInt8], Int) -> Void) {
+  /// All are sent now.
+  func restart() {
     let now = SystemClock.now
-    for place in places where place.client >= 0 && place.sentAt + .milliseconds(300) < now {
+    for place in places { place.sentAt = now }
+  }
+
+  /// What has gone unanswered for 300 ms goes again; with `doubles` then after 600, 1200 and each
+  /// 2400 ms, as `Peer` does.
+  func repeatOld(doubles: Bool = false, _ send: ([UInt8], Int) -> Void) {
+    let now = SystemClock.now
+    for place in places where place.client >= 0 && place.sentAt + place.gap < now {
       place.sentAt = now
+      if doubles { place.gap = min(place.gap * 2, Self.firstGap * 8) }
       if let bytes = place.handshake?.initiation { send(bytes, place.client) }
     }
   }

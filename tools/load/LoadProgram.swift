@@ -6,7 +6,7 @@ import Primitives
 enum LoadProgram {
   static let usage = """
     usage: LoadCommand [--server FILE] [--clients N] [--seconds S] [--sources N] [--window N]
-                       [--beside FILE [--turns N]]
+                       [--beside FILE [--turns N]] [--storm N] [--ids FILE --targets FILE]
 
     Starts earshot-rendezvous on core 0, registers clients from core 1, and measures. Stops by itself.
 
@@ -17,6 +17,10 @@ enum LoadProgram {
       --window N      requests under way           (default: 256)
       --beside FILE   Benchmarks/LookUpC/lookups.c as a program: look-ups there and here in turns
       --turns N       of each                      (default: 5)
+      --storm N       so many more begin at the same moment, while the others look up; beside it
+                      what their key agreements alone cost
+      --ids FILE      gets the IDs of the clients, once they are registered
+      --targets FILE  look-ups are of the IDs in this file, which is waited for
 
     example:
       swift build -c release && .build/release/LoadCommand --clients 20000
@@ -38,6 +42,9 @@ enum LoadProgram {
       options.window = try arguments.integer("--window", "requests", in: 1...4096) ?? 256
       options.beside = try arguments.option("--beside")
       options.turns = try arguments.integer("--turns", "turns", in: 1...100) ?? 5
+      options.storm = try arguments.integer("--storm", "clients", in: 1...100_000) ?? 0
+      options.ids = try arguments.option("--ids")
+      options.targets = try arguments.option("--targets")
       try arguments.finish()
       let run = LoadRun(options)
       print(try run.measure())
@@ -64,4 +71,10 @@ struct LoadOptions {
   /// The C program that answers look-ups in turns with the rendezvous; `nil` for none.
   var beside: String?
   var turns = 5
+  /// Clients that begin at the same moment; 0 for none.
+  var storm = 0
+  /// Where the IDs of the clients are written.
+  var ids: String?
+  /// Whose IDs are looked up; `nil` for those of the own clients.
+  var targets: String?
 }

@@ -8,17 +8,21 @@ import Wire
 
 /// The measurement: register everyone, then one kind of request after the other.
 final class LoadRun {
-  private let options: LoadOptions
+  let options: LoadOptions
   private var sockets: [SocketBox] = []
-  private var clients: [LoadClient] = []
-  private var byConnection: [ConnectionID: Int] = [:]
-  private var random = RandomSource.system
+  var clients: [LoadClient] = []
+  var byConnection: [ConnectionID: Int] = [:]
+  var random = RandomSource.system
   /// Resident memory when half of the clients were there: the second half shows what a client costs
   /// without what a busy server costs anyway.
   private var halfwayMemory = 0
   /// Of the last answer to a look-up: its message, and its datagram.
   private var answerByteCounts = (body: 0, datagram: 0)
   private var server = SocketAddress(v4: 127, 0, 0, 1, port: 0)
+  /// Whom look-ups are of; empty for the own clients.
+  private var targets: [PeerID] = []
+  /// When the kernel had the datagram that is being read.
+  private(set) var arrival = Instant.zero
 
   /// A socket in an array: the array needs something copyable.
   private final class SocketBox {
@@ -38,10 +42,12 @@ final class LoadRun {
     let emptyMemory = process.residentByteCount
     let registration = try register(card, process)
     let memory = process.residentByteCount
+    targets = try exchangeIDs()
     let pings = requests(process, isLookUp: false, seconds: options.seconds)
     let lookUps = requests(process, isLookUp: true, seconds: options.seconds)
     let memoryAfter = process.residentByteCount
     let besides = try besides(process)
+    let storm = options.storm == 0 ? "" : "\"storm\":\(try storm(card, process)),"
     let stopStart = SystemClock.now
     let code = process.stop()
     let stopSeconds = Double(SystemClock.now.nanoseconds(since: stopStart)) / 1e9
@@ -55,7 +61,7 @@ final class LoadRun {
       "bytesPerClient":\(round1(Double(memory - emptyMemory) / Double(max(1, clients.count)))),\
       "bytesPerFurtherClient":\
       \(round1(Double(memory - halfwayMemory) / Double(max(1, clients.count - clients.count / 2)))),\
-      "ping":\(pings.json),"lookUp":\(lookUps.json),\(besides)\
+      "ping":\(pings.json),"lookUp":\(lookUps.json),\(besides)\(storm)\
       "stopSeconds":\(round1(stopSeconds * 100) / 100),"exitCode":\(code)}
       """
   }
@@ -74,7 +80,7 @@ final class LoadRun {
 
   // MARK: - Datagrams
 
-  private func send(_ socket: Int, _ write: (inout OutputSpan<UInt8>) -> Void) {
+  func send(_ socket: Int, _ write: (inout OutputSpan<UInt8>) -> Void) {
     let room = unsafe sockets[socket].socket.room()
     var packet = unsafe OutputSpan(buffer: room, initializedCount: 0)
     write(&packet)
@@ -82,16 +88,17 @@ final class LoadRun {
     sockets[socket].socket.commit(count, to: server)
   }
 
-  private func flush() {
+  func flush() {
     for box in sockets { box.socket.flush() }
   }
 
   /// Hands every datagram that has come to `body`.
-  private func receive(_ body: (inout MutableSpan<UInt8>) -> Void) {
+  func receive(_ body: (inout MutableSpan<UInt8>) -> Void) {
     for box in sockets {
       let count = box.socket.receive()
       for index in 0..<count {
         guard let message = unsafe box.socket.message(index) else { continue }
+        arrival = unsafe message.arrival
         var start = 0
         while unsafe start < message.byteCount {
           let length = unsafe min(message.segmentByteCount, message.byteCount - start)
@@ -164,6 +171,14 @@ final class LoadRun {
   private func begin(
     _ card: ContactCard, _ handshakes: inout HandshakeStore
   ) throws(UsageError) {
+    let (client, initiation) = try addClient(card, &handshakes)
+    send(clients[client].socket) { $0.append(bytes: initiation) }
+  }
+
+  /// A new client that has sent nothing yet, and its INIT.
+  func addClient(
+    _ card: ContactCard, _ handshakes: inout HandshakeStore
+  ) throws(UsageError) -> (client: Int, initiation: [UInt8]) {
     let connection = ConnectionID(random: &random)
     let index = clients.count
     do {
@@ -174,8 +189,9 @@ final class LoadRun {
         LoadClient(
           id: handshake.id, socket: index % options.sources, connection: connection))
       byConnection[connection] = index
-      send(clients[index].socket) { $0.append(bytes: handshake.initiation) }
+      let initiation = handshake.initiation
       handshakes.add(index, handshake)
+      return (index, initiation)
     } catch { throw UsageError("cannot write INIT: \(error)") }
   }
 
@@ -244,7 +260,8 @@ final class LoadRun {
   private func ask(_ turn: inout Turn, _ now: Instant) {
     while turn.underWay < options.window {
       let next = turn.next
-      let target = clients[(next + 1) % clients.count].id
+      let target =
+        targets.isEmpty ? clients[(next + 1) % clients.count].id : targets[next % targets.count]
       clients[next].sentAt = now
       send(clients[next].socket) { packet in
         if turn.isLookUp {
@@ -317,7 +334,7 @@ final class LoadRun {
     }
   }
 
-  private func percentile(_ sorted: [UInt32], _ share: Double) -> Double {
+  func percentile(_ sorted: [UInt32], _ share: Double) -> Double {
     guard !sorted.isEmpty else { return 0 }
     return Double(sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))]) / 1000
   }

@@ -86,6 +86,13 @@ final class ServerProcess {
     return (user + system) / 100
   }
 
+  /// Processor time of this program so far, in seconds.
+  static var ownProcessorSeconds: Double {
+    var time = timespec()
+    guard unsafe clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) == 0 else { return 0 }
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+  }
+
   private static func readFile(_ path: String) -> String {
     let number = unsafe open(path, O_RDONLY)
     guard number >= 0 else { return "" }
