@@ -361,12 +361,14 @@ package final class Association {
     var failedOpenings: UInt64
     var replays: UInt64
     var epoch: UInt32
+    var arrivals: ArrivalCount
   }
 
   var numbers: Numbers {
     Numbers(
       estimator: history.roundTrip, roundTrips: roundTrips, quality: history.quality,
-      failedOpenings: session.failureCount, replays: session.replayCount, epoch: session.epoch)
+      failedOpenings: session.failureCount, replays: session.replayCount, epoch: session.epoch,
+      arrivals: recorder.arrivals)
   }
 
   /// Header, PING and padding, so that with its tag the packet has 62 bytes.

@@ -16,4 +16,11 @@ package struct MediaCounters: Equatable, Sendable {
   package var lastReceived: Instant?
 
   package init() {}
+
+  mutating func recordReceived(byteCount: Int, now: Instant) {
+    packetsReceived &+= 1
+    payloadBytesReceived &+= UInt64(byteCount)
+    firstReceived = firstReceived ?? now
+    lastReceived = now
+  }
 }

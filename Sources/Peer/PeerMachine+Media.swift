@@ -176,6 +176,8 @@ package struct LinkStatistics: Sendable {
   /// Packets that had come before.
   package var replays: UInt64
   package var epoch: UInt32
+  /// Packets that came, of any kind, and the number of the newest.
+  package var arrivals = ArrivalCount()
 }
 
 extension PeerMachine {
@@ -194,8 +196,10 @@ extension CallLink {
       pathKind: path.agent.kind,
       remote: path.agent.selected ?? path.agent.provisional?.path.remote,
       local: path.agent.selectedPath?.local ?? .unspecified, pathChanges: path.agent.changes,
-      congestion: congestion, video: media.videoNumbers(now: now) ?? media.lastVideo,
-      failedOpenings: numbers.failedOpenings, replays: numbers.replays, epoch: numbers.epoch)
+      congestion: association?.congestion,
+      video: media.videoNumbers(now: now) ?? media.lastVideo,
+      failedOpenings: numbers.failedOpenings, replays: numbers.replays, epoch: numbers.epoch,
+      arrivals: numbers.arrivals)
   }
 }
 

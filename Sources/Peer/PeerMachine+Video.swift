@@ -167,9 +167,10 @@ package struct VideoNumbers: Sendable {
   package var remote: MediaState
 }
 
-extension CallLink {
+extension Association {
+  /// Of the way out; `nil` where no media goes.
   var congestion: CongestionNumbers? {
-    guard let association, let uplink = association.uplink else { return nil }
+    guard let uplink else { return nil }
     let delays = uplink.queueDelays
     let percentile = { (share: Double) in delays.percentile(share).map { Double($0) / 1_000 } }
     return CongestionNumbers(
@@ -179,6 +180,6 @@ extension CallLink {
       share: uplink.share, queueDelay: uplink.estimator.standingDelay,
       queueDelayP50: percentile(0.5),
       queueDelayP95: percentile(0.95), state: uplink.estimator.state,
-      reason: uplink.estimator.reason, bytesInFlight: association.history.bytesInFlight)
+      reason: uplink.estimator.reason, bytesInFlight: history.bytesInFlight)
   }
 }

@@ -140,16 +140,128 @@ import Wire
     await #expect(throws: EarshotError.self) { try await listener.send([1]) }
   }
 
-  /// Goal: the host is told that the relay has what it sent.
+  /// Goal: the host is told how its own stream begins, and that the relay has what it sent.
   private func expectResults(_ steps: AsyncStream<ChannelRelayStep>) async {
     var tags: Set<UInt64> = []
+    var published: [String] = []
     for await step in steps {
+      if case .progress(nil, let change) = step { published.append(name(of: change)) }
       guard case .messageDelivery(let tag, let isDelivered) = step else { continue }
       #expect(isDelivered)
       tags.insert(tag)
       if tags.count == 2 { break }
     }
     #expect(tags == [1, 2])
+    #expect(
+      published == [
+        "localAudio capturing", "audioPublish publishing", "localAudio encoding",
+        "audioPublish published", "firstFrameSent",
+      ])
+  }
+
+  /// Goal: each 2 s the numbers of the way and of each host, with grades.
+  private func expectStatistics(
+    _ relays: [ChannelRelay], _ steps: AsyncStream<ChannelRelayStep>
+  ) async throws {
+    var told: RelayStatistics?
+    for await step in steps {
+      if case .statistics(let all) = step { told = all }
+      if told?.hosts.first?.numbers.interval != nil { break }
+    }
+    let all = try #require(told)
+    #expect(all.hosts[0].numbers.interval?.durationMs ?? 0 >= 1900)
+    #expect(RelayedNumbers.interval == .seconds(2))
+    let host = try #require(all.hosts.first).numbers
+    #expect(all.hosts.count == 1 && host.received.packetsReceived >= 100)
+    #expect(host.received.packetsLost == 0 && host.received.jitterBufferDelayMs != nil)
+    #expect(host.received.mos ?? 0 > 3 && host.qualityRx == 1)
+    #expect(host.interval.map { $0.audioReceivedBps > 10_000 } == true)
+    #expect(host.audio?.agora.totalFrozenTime == 0 && host.audio?.agora.mosValue ?? 0 > 0)
+    #expect(all.own.qualityRx == 1 && all.own.qualityTx == 0 && all.own.currentRttMs != nil)
+    #expect(all.own.received.packetsReceived == host.received.packetsReceived)
+    let sender = try #require(await relays[0].statistics).own
+    #expect(sender.sent.packetsSent >= 100 && sender.qualityTx == 1)
+    #expect(sender.overheadBytesPerAudioPacket.map { (30...43).contains($0) } == true)
+    #expect(sender.sent.lostFraction == 0 && sender.sent.bitrateBps > 10_000)
+  }
+
+  /// Goal: the numbers of the whole seat when it is given up, and all streams end.
+  private func expectEnd(
+    _ steps: AsyncStream<ChannelRelayStep>, _ hostSteps: AsyncStream<ChannelRelayStep>
+  ) async {
+    var states: [String] = []
+    for await step in steps {
+      if case .progress(.some, .streamChanged(let change)) = step {
+        states.append("\(change.stream) \(change.new)")
+      }
+      guard case .ended(let all) = step else { continue }
+      #expect(all.hosts.count == 1 && all.hosts[0].numbers.qualityRx == 1)
+      break
+    }
+    #expect(states.suffix(2) == ["remoteAudio stopped", "audioSubscribe idle"])
+    var published: [String] = []
+    for await step in hostSteps {
+      if case .progress(nil, let change) = step { published.append(name(of: change)) }
+      if case .ended = step { break }
+    }
+    #expect(published.suffix(2) == ["localAudio stopped", "audioPublish idle"])
+  }
+
+  private func name(of step: CallProgress) -> String {
+    guard case .streamChanged(let change) = step else { return "\(step)" }
+    return "\(change.stream) \(change.new)"
+  }
+
+  /// Goal: music and effects go with the own sound, and only where there is some.
+  private func expectMixing(
+    _ host: ChannelMixing, _ listener: ChannelMixing, _ steps: AsyncStream<ChannelRelayStep>
+  ) async throws {
+    let clip = try #require(
+      AudioClip(samples: Array(repeating: 500, count: 4800), channelCount: 1))
+    await #expect(throws: EarshotError.self) { try await listener.start(clip) }
+    await #expect(throws: EarshotError.self) { try await host.setVolume(401) }
+    try await host.start(clip, options: AudioMixingOptions(loops: nil))
+    #expect(try await host.position() != nil)
+    try await host.pause()
+    try await host.resume()
+    try await host.setVolume(50)
+    try await host.playEffect(9, clip)
+    var told: [CallProgress] = []
+    for await step in steps {
+      guard case .progress(nil, let change) = step else { continue }
+      told.append(change)
+      if change == .effectEnded(9) { break }
+    }
+    #expect(
+      told.prefix(3) == [
+        .audioMixingChanged(AudioMixingChange(.playing, .startedByUser)),
+        .audioMixingChanged(AudioMixingChange(.paused, .pausedByUser)),
+        .audioMixingChanged(AudioMixingChange(.playing, .resumedByUser)),
+      ])
+    try await host.stop()
+    try await host.stopEffect(nil)
+    #expect(try await host.position() == nil)
+  }
+
+  /// Goal: who wants nothing of a host hears nothing of it, and its stream says so.
+  private func expectUnwanted(
+    _ relay: ChannelRelay, _ endpoint: Endpoint, _ ear: Ear, _ steps: AsyncStream<ChannelRelayStep>
+  ) async throws {
+    for isMuted in [true, false] {
+      await relay.setAllRemoteAudioMuted(isMuted)
+      var reason: StreamReason?
+      for await step in steps where reason == nil {
+        guard case .progress(.some, .streamChanged(let change)) = step,
+          change.stream == .audioSubscribe
+        else { continue }
+        reason = change.reason
+        break
+      }
+      #expect(reason == (isMuted ? .localMuted : .localUnmuted))
+      await endpoint.pause(.milliseconds(300))
+      let last = ear.heard.withLock { Array($0.suffix(4800)) }
+      #expect(last.allSatisfy { $0 == 0 } == isMuted)
+    }
   }
 
   @Test(.timeLimit(.minutes(1)))
@@ -163,6 +275,7 @@ import Wire
     for name in ["alice", "bob"] { endpoints.append(try await endpoint(name, town, folder)) }
     let (steps, feed) = AsyncStream.makeStream(of: ChannelRelayStep.self)
     let (hostSteps, hostFeed) = AsyncStream.makeStream(of: ChannelRelayStep.self)
+    let ear = Ear()
     var relays: [ChannelRelay] = []
     var followers: [Task<Void, Never>] = []
     for (endpoint, role) in zip(endpoints, [ChannelRole.host, .audience]) {
@@ -170,27 +283,104 @@ import Wire
       let relay = ChannelRelay(
         try await endpoint.join(tea, as: role),
         ChannelRelay.Options(
-          makeSource: { Tone() }, makeSink: { _ in Ear() },
+          makeSource: { Tone() }, makeSink: { _ in ear },
           onStep: { (role == .audience ? feed : hostFeed).yield($0) }))
       relays.append(relay)
       followers.append(follow(events, tea, relay))
     }
     var seen: [ChannelRelayStep] = []
+    var states: [String] = []
     for await step in steps {
+      if case .progress(.some, .streamChanged(let change)) = step {
+        states.append("\(change.stream) \(change.new)")
+        continue
+      }
       seen.append(step)
       if case .firstFrame = step { break }
     }
     #expect(seen.first == .connected && seen.count == 2)
+    #expect(states == ["audioSubscribe subscribing", "remoteAudio starting"])
     try await expectOpened(relays[1], endpoints[1])
     #expect(await relays[1].standing.verified == 1)
     #expect(await relays[0].standing.fingerprint == relays[1].standing.fingerprint)
     try await expectVolumes(relays[1], steps)
     try await expectMessage(from: relays[0], to: relays[1], steps)
     await expectResults(hostSteps)
+    try await expectStatistics(relays, steps)
+    try await expectUnwanted(relays[1], endpoints[1], ear, steps)
+    try await expectMixing(relays[0].mixing, relays[1].mixing, hostSteps)
     for relay in relays { await relay.stop() }
+    await expectEnd(steps, hostSteps)
     await #expect(throws: EarshotError.self) { try await relays[1].setVolumeIndication(nil) }
     for endpoint in endpoints { await endpoint.close() }
     for follower in followers { follower.cancel() }
     town.stop()
+  }
+
+  /// A tone of a second, then nothing at all.
+  private final class Hush: AudioSource {
+    let channelCount = 1
+    private let tone = Tone()
+    private let position = Mutex(0)
+
+    func read(into samples: inout [Int16], frameCount: Int) -> Int {
+      let start = position.withLock { value in
+        defer { value += frameCount }
+        return value
+      }
+      if start < 48_000 { return tone.read(into: &samples, frameCount: frameCount) }
+      for index in 0..<frameCount { samples[index] = 0 }
+      return frameCount
+    }
+  }
+
+  /// Goal: what the relay leaves out of silence is neither lost nor frozen.
+  @Test(.timeLimit(.minutes(1)))
+  func `a host that says nothing loses nothing`() async throws {
+    let folder = FileManager.default.temporaryDirectory.appending(
+      path: "earshot-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let town = try Town()
+    let tea = try #require(ChannelName("tea"))
+    let (steps, feed) = AsyncStream.makeStream(of: ChannelRelayStep.self)
+    var endpoints: [Endpoint] = []
+    var relays: [ChannelRelay] = []
+    var followers: [Task<Void, Never>] = []
+    for (name, role) in [("bob", ChannelRole.audience), ("alice", .host)] {
+      endpoints.append(try await endpoint(name, town, folder))
+      let events = await endpoints[endpoints.count - 1].events()
+      let relay = ChannelRelay(
+        try await endpoints[endpoints.count - 1].join(tea, as: role),
+        ChannelRelay.Options(
+          makeSource: { Hush() }, makeSink: { _ in Ear() },
+          onStep: { if role == .audience { feed.yield($0) } }))
+      relays.append(relay)
+      followers.append(follow(events, tea, relay))
+    }
+    var states: [StreamState] = []
+    var row: CallStatistics?
+    for await step in steps {
+      if case .progress(.some, .streamChanged(let change)) = step, change.stream == .remoteAudio {
+        states.append(change.new)
+      }
+      guard case .statistics(let all) = step, let host = all.hosts.first else { continue }
+      row = host.numbers
+      if host.numbers.atMs > 5500 { break }
+    }
+    let numbers = try #require(row)
+    #expect(states == [.starting, .decoding])
+    #expect((20...90).contains(numbers.received.packetsReceived))
+    #expect(numbers.received.packetsLost <= 1 && numbers.qualityRx <= 1)
+    #expect(numbers.audio?.agora.totalFrozenTime ?? 1000 < 300)
+    for relay in relays { await relay.stop() }
+    for endpoint in endpoints { await endpoint.close() }
+    for follower in followers { follower.cancel() }
+    town.stop()
+  }
+
+  @Test func `whoever leaves by another's will leaves a key behind that is changed`() {
+    #expect(RelayedMembership.departure(.banned) == .banned)
+    #expect(RelayedMembership.departure(.tokenExpired) == .expired)
+    #expect(RelayedMembership.departure(.left) == nil)
   }
 }

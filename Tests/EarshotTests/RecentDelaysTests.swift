@@ -55,7 +55,7 @@ import Testing
     for (atMs, durationMs) in [(4010, 2010), (4999, 2999), (5000, 1000), (5900, 1900)] {
       pair.run(seconds: 1)
       var numbers = Self.numbers(pair, atMs: atMs)
-      record.told.delays.fill(&numbers, pair.received)
+      record.told.numbers.delays.fill(&numbers, pair.received)
       #expect(numbers.audio?.recentDelay?.durationMs == durationMs)
     }
   }

@@ -185,6 +185,29 @@ def clear_text(path, words):
     return [word for word in words if word.encode() in data]
 
 
+def numbers_of_hosts(program, hosts):
+    """What a member was told each 2 s of hosts by a relay: nothing lost, and how they sound."""
+    for uid in hosts:
+        rows = [
+            line for line in program.lines() if line["type"] == "stats" and line.get("uid") == uid
+        ]
+        equal(len(rows) >= 2, True, f"lines of numbers of host {uid} ({len(rows)})")
+        sound = [part for part in rows[-1]["stats"] if part["id"] == "audio-in"][0]
+        equal(sound["packetsReceived"] > 100, True, f"packets of host {uid} ({sound})")
+        equal(sound["packetsLost"], 0, f"packets of host {uid} that were lost")
+        equal(sound["earshotMos"] > 4, True, f"MOS of host {uid} ({sound['earshotMos']})")
+        equal(rows[-1]["qualityRx"], 1, f"grade of host {uid}")
+        states = [
+            line["state"]
+            for line in named(program, "streamChanged")
+            if line.get("uid") == uid and line["stream"] == "remoteAudio"
+        ]
+        equal(states[:2], ["starting", "decoding"], f"states of the sound of host {uid}")
+    members = {member["uid"]: member for member in summary(program)["members"]}
+    for uid in hosts:
+        equal(members[uid]["packets"] > 100, True, f"packets in the summary ({members[uid]})")
+
+
 @scenario
 def channel_relay_three_heard(lab):
     relay = with_relay(lab, "--metrics", f"{ADDRESS['r']}:9101")
@@ -245,6 +268,8 @@ def channel_relay_three_heard(lab):
                 equal(loud < 200, True, f"{name} does not hear {hertz} Hz ({loud:.0f})")
     for program in (alice, bob, carol):
         equal(named(program, "connected"), [], f"calls ({program.label})")
+    hosts = [named(program, "channelJoined")[0]["uid"] for program in (alice, bob)]
+    numbers_of_hosts(carol, hosts)
     found = summary(carol)
     equal(found["membersHeard"], 2, "members that carol heard")
     equal(found["relayFramesOpened"] > 400, True, f"frames that opened ({found})")

@@ -145,7 +145,7 @@ extension Call {
     sent: Int? = nil, heard: Int? = nil
   ) async throws(EarshotError) {
     try await endpoint.change(id) { record throws(EarshotError) in
-      for percent in [sent, heard].compactMap(\.self) { try CallRecord.check(volume: percent) }
+      for percent in [sent, heard].compactMap(\.self) { try MixingDesk.check(volume: percent) }
       try record.mix { $0.setVolume(sent: sent, heard: heard) }
     }
   }

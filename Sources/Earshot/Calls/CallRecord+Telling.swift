@@ -9,29 +9,14 @@ internal import Wire
 extension CallRecord {
   /// The audio's thread has noted something.
   func handle(_ note: AudioNote, now: Instant) -> [CallProgress] {
-    switch note {
-    case .sourceEnded: streams.handleAudioSourceEnd(now: now)
-    case .playing(let isAfterSilence):
-      streams.handleAudioPlaying(isAfterSilence: isAfterSilence, now: now)
-    case .frozen: streams.handleAudioFreeze(now: now)
-    }
+    streams.handle(note, now: now)
   }
 
   /// A thread of the video has noted something.
   func handle(_ note: VideoNote, now: Instant) -> [CallProgress] {
-    switch note {
-    case .rotated(let rotation, _): [.localVideoRotated(VideoRotation(rotation))]
-    case .shownRotated(let rotation): [.remoteVideoRotated(VideoRotation(rotation))]
-    case .sourceEnded: streams.handleVideoSourceEnd(now: now)
-    case .captured(let size): streams.handleCapture(size, now: now)
-    case .capture(let fault): streams.handle(fault, now: now)
-    case .encodeFailed(let text): streams.handleVideoFailure(text, now: now)
-    case .decodeFailed: []
-    case .noDecoder(let text):
-      [.videoFailed(text)] + changeRemoteVideo(now: now) { $0.handleFailure() }
-    case .shown(let picture): changeRemoteVideo(now: now) { $0.handle(picture) }
-    case .frozen: changeRemoteVideo(now: now) { $0.handleFreeze() }
-    }
+    let steps = streams.handle(note, now: now)
+    if note.isOfRemote { settleRemoteVideo(steps, now: now) }
+    return steps
   }
 
   /// Something happened to the other side's video; its thread learns whether to expect pictures.
@@ -39,13 +24,17 @@ extension CallRecord {
     now: Instant, _ body: (inout RemoteVideo) -> [RemoteVideoStep]
   ) -> [CallProgress] {
     let steps = streams.changeRemoteVideo(now: now, body)
+    settleRemoteVideo(steps, now: now)
+    return steps
+  }
+
+  private func settleRemoteVideo(_ steps: [CallProgress], now: Instant) {
     let hasPicture = steps.contains { if case .firstVideoFrameDecoded = $0 { true } else { false } }
     if hasPicture, told.firstPicture == nil {
       told.firstPicture = Int(now.nanoseconds(since: began) / 1_000_000)
     }
     video?.expectation.set(streams.expectsPictures)
     video?.signalArrival()
-    return steps
   }
 
   /// The other side says what it sends.

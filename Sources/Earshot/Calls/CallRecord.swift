@@ -42,8 +42,7 @@ final class CallRecord {
   var streams: CallStreams
   /// In per cent, of what is captured and of what is heard.
   var volumes = (capture: 100, playback: 100)
-  /// When music was started last.
-  var lastMixing: Instant?
+  var mixing = MixingDesk()
   var told = Told()
   var network = NetworkHistory()
   var grader = CallGrader()
@@ -64,9 +63,7 @@ final class CallRecord {
     /// When the other side's first picture was shown, in milliseconds since the zero point.
     var firstPicture: Int?
     /// When the numbers were told last.
-    var totals: CallStatistics.Totals?
-    /// Of the sound, as they were then.
-    var delays = RecentDelays()
+    var numbers = ToldNumbers()
     /// Requests for key frames that a capture has: the other side's, and the own.
     var keyFrameRequests = (theirs: 0, own: 0)
   }
@@ -180,6 +177,13 @@ final class CallAudio: Sendable {
   func setRemoteMuted(_ isMuted: Bool) { pipeline.withLock { $0.isRemoteMuted = isMuted } }
 
   var statistics: AudioNumbers { pipeline.withLock { $0.statistics } }
+
+  /// That what is heard has become bad, or good again; once each.
+  func takeQualityChange() -> AudioQualityChange? {
+    rings.qualityChange.withLock { $0.take() }.map {
+      AudioQualityChange($0, jitterMs: Double(statistics.playout.jitterNanoseconds) / 1e6)
+    }
+  }
 
   /// Ends the thread and finishes the sinks, which get nothing after that. Harmless when repeated.
   func stop() {

@@ -38,41 +38,7 @@ extension ChannelRelay {
       machine.send(message, stream: stream, isOrdered: ordered, tag: tag, now: now)
     }) {
     case .sent: return tag
-    case let refusal: throw Self.error(refusal)
-    }
-  }
-
-  private static func error(_ refusal: ChannelRelayMachine.Sending?) -> EarshotError {
-    switch refusal {
-    case .tooMany:
-      EarshotError(
-        .channelState, "Too many messages to the channel wait to be sent.",
-        advice: "Send the next one later.")
-    case .tooManyStreams:
-      EarshotError.invalidArgument(
-        "\(DataPart.mostStreams) streams to the channel are used already.",
-        advice: "Use one of them.")
-    case .notUnderstood:
-      EarshotError(
-        .channelState, "The relay does not pass messages on.",
-        advice: "Ask its operator for a newer one.")
-    case .notPublishing, .sent, nil:
-      EarshotError(
-        .channelState, "There is no seat at the relay to send from.",
-        advice: "Wait for relayConnected, and be a host.")
-    }
-  }
-
-  /// What is told of messages.
-  func handleMessageEvent(_ event: ChannelRelayEvent) {
-    switch event {
-    case .message(let uid, let stream, let bytes):
-      options.onStep(.message(uid: uid, stream: stream, bytes))
-    case .messagesMissed(let uid, let stream, let missed, let cached):
-      options.onStep(.messagesMissed(uid: uid, stream: stream, missed: missed, cached: cached))
-    case .messageFinished(let tag, let isDelivered):
-      options.onStep(.messageDelivery(tag: tag, delivered: isDelivered))
-    default: break
+    case let refusal: throw EarshotError(refusal)
     }
   }
 
@@ -81,5 +47,30 @@ extension ChannelRelay {
     for tag in driver.readMachine({ $0.openMessages }) {
       options.onStep(.messageDelivery(tag: tag, delivered: false))
     }
+  }
+}
+
+extension EarshotError {
+  /// Why a message is not sent.
+  fileprivate init(_ refusal: ChannelRelayMachine.Sending?) {
+    self =
+      switch refusal {
+      case .tooMany:
+        EarshotError(
+          .channelState, "Too many messages to the channel wait to be sent.",
+          advice: "Send the next one later.")
+      case .tooManyStreams:
+        .invalidArgument(
+          "\(DataPart.mostStreams) streams to the channel are used already.",
+          advice: "Use one of them.")
+      case .notUnderstood:
+        EarshotError(
+          .channelState, "The relay does not pass messages on.",
+          advice: "Ask its operator for a newer one.")
+      case .notPublishing, .sent, nil:
+        EarshotError(
+          .channelState, "There is no seat at the relay to send from.",
+          advice: "Wait for relayConnected, and be a host.")
+      }
   }
 }

@@ -1,7 +1,7 @@
 internal import Peer
 internal import Reactor
 
-/// Keeping the own sound and pictures back.
+/// Keeping the own sound and pictures back, and others' from the sinks.
 extension ChannelRelay {
   /// Whether the own sound is kept back. In a channel of up to 17 the others are told
   /// (`ChannelRelayStep.audioMuted`); in a larger one they hear nothing, and nobody tells them why.
@@ -11,6 +11,7 @@ extension ChannelRelay {
   public func setAudioMuted(_ isMuted: Bool) {
     sound.isMuted = isMuted
     tellMute()
+    tell(streams.changeOwn { $0.setAudioMuted(isMuted, now: SystemClock.now) })
   }
 
   /// Whether the own pictures are kept back. Who wants them is told
@@ -21,6 +22,39 @@ extension ChannelRelay {
   public func setVideoMuted(_ isMuted: Bool) {
     view.isMuted = isMuted
     tellMute()
+    tell(streams.changeOwn { $0.setVideoMuted(isMuted, now: SystemClock.now) })
+  }
+
+  /// Whether a host's sound is played. What comes of it is dropped, and its streams say so; it is
+  /// not told. Holds over new seats, until it leaves.
+  public func setRemoteAudioMuted(_ isMuted: Bool, of uid: UInt32) {
+    streams.mutes.audio.set(isMuted, uid)
+    applyRemoteMutes()
+  }
+
+  /// The same of all hosts, also of those who come later: what was set for one of them before ends.
+  public func setAllRemoteAudioMuted(_ isMuted: Bool) {
+    streams.mutes.audio = RelayedStreams.Choice(all: isMuted)
+    applyRemoteMutes()
+  }
+
+  /// Whether a host's pictures are shown. They are not decoded, and none are asked for again.
+  public func setRemoteVideoMuted(_ isMuted: Bool, of uid: UInt32) {
+    streams.mutes.video.set(isMuted, uid)
+    applyRemoteMutes()
+  }
+
+  /// The same of all hosts, also of those who come later: the relay sends none.
+  public func setAllRemoteVideoMuted(_ isMuted: Bool) {
+    streams.mutes.video = RelayedStreams.Choice(all: isMuted)
+    applyRemoteMutes()
+  }
+
+  private func applyRemoteMutes() {
+    sound.apply(streams.mutes.audio)
+    tellMute()
+    tell(streams.applyMutes(now: SystemClock.now))
+    view.apply(streams)
   }
 
   /// The machine of a new seat knows nothing of it.
@@ -29,6 +63,7 @@ extension ChannelRelay {
     driver?.withMachine { machine, now in
       machine.setAudioMuted(isMuted, now: now)
       machine.setVideoMuted(isVideoMuted, now: now)
+      streams.inform(machine, hasScreen: options.makeVideoSink != nil)
     }
   }
 }

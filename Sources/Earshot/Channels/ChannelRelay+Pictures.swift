@@ -5,35 +5,29 @@ internal import Wire
 
 /// Pictures: the own ones to the relay while somebody wants them, those of hosts to their sinks.
 extension ChannelRelay {
-  var pictureSettings: ChannelRelayMachine.PictureSettings? {
-    guard options.makeVideoSource != nil || options.makeVideoSink != nil else { return nil }
-    var video = VideoSettings()
-    video.sends = options.makeVideoSource != nil
-    video.mostBitsPerSecond = options.maxVideoBitrate
-    video.small = options.lowVideoStream.map(SmallVideo.init)
-    video.audioBitsPerSecond = options.bitrate
-    video.fallsBack = options.fallback == .audioOnly
-    return ChannelRelayMachine.PictureSettings(video, receives: options.makeVideoSink != nil)
-  }
-
   /// What happens from now on where the line to the relay does not carry the own pictures.
   public func setPublishFallback(_ fallback: CallOptions.VideoFallback) {
     options.fallback = fallback
-    driver?.withMachine { machine, _ in machine.setFallsBack(fallback == .audioOnly) }
+    driver?.withMachine { machine, _ in machine.pictures?.setFallsBack(fallback == .audioOnly) }
   }
 
   func handlePictureEvent(_ event: ChannelRelayEvent) {
     switch event {
-    case .firstPicture(let uid): options.onStep(.firstPicture(uid: uid))
-    case .pictureStreamChanged(let uid, let isLow):
-      options.onStep(.pictureStreamChanged(uid: uid, isLow: isLow))
-    case .pictureViewChanged(let view): options.onStep(.subscribeFallback(PictureFallback(view)))
+    case .firstPicture(let uid):
+      options.onStep(.firstPicture(uid: uid, elapsed: SystemClock.now - streams.began))
+    case .pictureViewChanged(let most):
+      tell(streams.handleView(isAudioOnly: most == .audioOnly, now: SystemClock.now))
+      view.apply(streams)
     case .pictureArrived(let uid): takePictures(uid)
     case .publishFallback(let change):
-      let at = Int((SystemClock.now - began).milliseconds)
-      options.onStep(.publishFallback(FallbackChange(change, .publish, atMs: at)))
+      let now = SystemClock.now
+      let told = FallbackChange(change, .publish, atMs: streams.milliseconds(at: now))
+      numbers.append(told)
+      options.onStep(.publishFallback(told))
+      tell(streams.changeOwn { $0.setVideoPaused(told.isAudioOnly, now: now) })
     case .picturesPaused(let uid, let isPaused):
-      options.onStep(.picturesPaused(uid: uid, isPaused: isPaused))
+      tell(streams.changeVideo(of: uid) { $0.handle(sends: !isPaused, isPaused: false) })
+      view.apply(streams)
     default: break
     }
   }
@@ -48,24 +42,48 @@ extension ChannelRelay {
   }
 
   func sendPictures() {
-    let fault = driver?.withMachine { machine, now in view.sendFrames(by: &machine, now: now) }
-    if let fault { options.onStep(.videoFailed(fault)) }
+    guard
+      let found = driver?.withMachine({ machine, now in
+        view.sendFrames(by: &machine, now: now)
+      })
+    else { return }
+    tell(streams.handleOwn(found.notes, hasSent: found.count > 0, now: SystemClock.now))
   }
 
   func takePictures(_ uid: UInt32) {
     do {
       if !view.shows(uid), let sink = options.makeVideoSink?(uid) {
         // Pictures keep to the media time of the sound.
-        try sound.beginPlaying(uid, on: loop, options.makeSink)
+        try beginPlaying(uid)
         guard let audio = sound.playingRings(of: uid) else { return }
         try view.beginShowing(uid, sink, audio: audio, on: loop) { self.takePictures(uid) }
+        view.apply(streams)
       }
     } catch {
       return options.onStep(.videoFailed("\(error)"))
     }
-    let fault = driver?.withMachine { machine, now in
-      view.showFrames(of: uid, by: &machine, now: now)
-    }
-    if let fault { options.onStep(.videoFailed(fault)) }
+    guard
+      let found = driver?.withMachine({ machine, now in
+        view.showFrames(of: uid, by: &machine, now: now)
+      })
+    else { return }
+    if found.count > 0 { tell(streams.changeVideo(of: uid) { $0.handleArrival() }) }
+    guard !found.notes.isEmpty else { return }
+    tell(streams.handle(found.notes, of: uid, now: SystemClock.now))
+    view.apply(streams)
+  }
+}
+
+extension ChannelRelay.Options {
+  /// What the machine of a seat is told of pictures; `nil` = there are none.
+  var pictureSettings: ChannelRelayMachine.PictureSettings? {
+    guard makeVideoSource != nil || makeVideoSink != nil else { return nil }
+    var video = VideoSettings()
+    video.sends = makeVideoSource != nil
+    video.mostBitsPerSecond = maxVideoBitrate
+    video.small = lowVideoStream.map(SmallVideo.init)
+    video.audioBitsPerSecond = bitrate
+    video.fallsBack = fallback == .audioOnly
+    return ChannelRelayMachine.PictureSettings(video, receives: makeVideoSink != nil)
   }
 }

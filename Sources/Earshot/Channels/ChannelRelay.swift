@@ -50,11 +50,12 @@ public actor ChannelRelay {
 
   private let channel: Channel
   var options: Options
-  let began = SystemClock.now
   nonisolated let loop: EventLoop
   var driver: MachineDriver<ChannelRelayMachine>?
   var sound = RelayedSound()
   var view = RelayedView()
+  var streams = RelayedStreams()
+  var numbers = RelayedNumbers()
   private var departures: [UInt32: Departure] = [:]
   private(set) var isStopped = false
   /// The newest role that was told of.
@@ -64,8 +65,6 @@ public actor ChannelRelay {
   /// Told to leave the relay until it is started again.
   private var isResting = false
   private var isAsking = false
-  /// When a frame of a host last came.
-  private var lastHeard: [UInt32: Instant] = [:]
   /// A grant is waited for, and the question repeated.
   private var wantsGrant = false
   /// Why there is no seat, as it was told last.
@@ -98,13 +97,13 @@ public actor ChannelRelay {
   /// `relayUnavailable` tells.
   public func start() async {
     isResting = false
-    await Self.ask(channel.endpoint, channel.name)
+    await RelayedMembership.ask(channel.endpoint, channel.name)
     guard !isAsking else { return }
     isAsking = true
     Task {
       while driver == nil, isWanted {
         guard await channel.endpoint.rest(Self.askingPace, step: Self.askingStep) else { return }
-        if driver == nil, isWanted { await Self.ask(channel.endpoint, channel.name) }
+        if driver == nil, isWanted { await RelayedMembership.ask(channel.endpoint, channel.name) }
       }
       isAsking = false
     }
@@ -116,12 +115,14 @@ public actor ChannelRelay {
     switch step {
     case .relayGranted(let grant): await acceptGrant(grant.grant)
     case .userOffline(let uid, let reason), .audienceLeft(let uid, let reason):
-      if let departure = Self.departure(reason) { departures[uid] = departure }
+      if let departure = RelayedMembership.departure(reason) { departures[uid] = departure }
+      if let driver { numbers.remove(uid, driver, sound, view, now: SystemClock.now) }
       await refreshRoster()
-      sound.remove(uid, on: loop)
-      view.remove(uid, on: loop)
-      lastHeard[uid] = nil
-    case .userJoined, .audienceJoined, .memberChecked, .rejoined: await refreshRoster()
+      removeHost(uid)
+    case .userJoined(let user, _):
+      tell(streams.add(user.uid, hasScreen: options.makeVideoSink != nil, now: SystemClock.now))
+      await refreshRoster()
+    case .audienceJoined, .memberChecked, .rejoined: await refreshRoster()
     case .roleChanged(_, let role): await changeRole(to: role.wire)
     default: break
     }
@@ -139,12 +140,14 @@ public actor ChannelRelay {
     isStopped = true
     sound.stopVolumes(on: loop)
     await leaveRelay()
+    numbers.stop(on: loop)
   }
 
   private func leaveRelay() async {
+    tell(streams.end(now: SystemClock.now))
+    tellEnd()
     view.stop(on: loop)
     sound.stop(on: loop)
-    lastHeard = [:]
     guard let leaving = forgetDriver() else { return }
     leaving.withMachine { machine, now in machine.shutDown(now: now) }
     for _ in 0..<25 where leaving.readMachine({ $0.isQuiet }) == false {
@@ -153,7 +156,10 @@ public actor ChannelRelay {
     leaving.stop()
   }
 
-  private func dropDriver() { forgetDriver()?.stop() }
+  private func dropDriver() {
+    tellEnd()
+    forgetDriver()?.stop()
+  }
 
   private func forgetDriver() -> MachineDriver<ChannelRelayMachine>? {
     guard let driver else { return nil }
@@ -167,7 +173,7 @@ public actor ChannelRelay {
 
   /// How long a host was not heard by the relay; `nil` = never since this has its seat.
   public func silence(of uid: UInt32) -> Duration? {
-    lastHeard[uid].map { SystemClock.now - $0 }
+    sound.lastHeard[uid].map { SystemClock.now - $0 }
   }
 
   // MARK: - The relay
@@ -181,12 +187,12 @@ public actor ChannelRelay {
     // Another relay, or the same elsewhere: the seat at the former one ends by itself.
     dropDriver()
     guard
-      var materials = await Self.materials(
+      var materials = await RelayedMembership.materials(
         channel.endpoint, channel.name, grant, as: role, generation)
     else { return }
     // Meanwhile it may have been stopped, or another grant may have come.
     guard isWanted, self.driver == nil else { return }
-    materials.settings.pictures = pictureSettings
+    materials.settings.pictures = options.pictureSettings
     do {
       let machine = try ChannelRelayMachine(
         materials.settings, identity: materials.takeIdentity(), random: .system,
@@ -198,6 +204,7 @@ public actor ChannelRelay {
       place = (grant.relay, grant.address)
       try driver.start { event in self.handleEvent(event) }
       tellMute()
+      try numbers.begin(on: loop) { now in self.tellStatistics(now: now) }
     } catch {
       driver = nil
       return options.onStep(.audioFailed("\(error)"))
@@ -206,25 +213,24 @@ public actor ChannelRelay {
   }
 
   private func handleEvent(_ event: ChannelRelayEvent) {
+    if let step = ChannelRelayStep(event) { options.onStep(step) }
     switch event {
     case .connected:
       toldRefusal = nil
-      options.onStep(.connected)
+      numbers.isLost = false
+      tell(streams.begin(now: SystemClock.now))
     case .publishing: beginSending()
-    case .lost: options.onStep(.lost)
+    case .lost: numbers.isLost = true
     case .grantNeeded: askAgain(after: .zero)
     case .refused(let refusal): handleRefusal(RelayRefusal(refusal))
-    case .seatChanged(let uid, let isSeated):
-      options.onStep(.seatChanged(uid: uid, isSeated: isSeated))
-    case .rosterDiffers(let uid): options.onStep(.rosterDiffers(uid: uid))
-    case .firstFrame(let uid): options.onStep(.firstFrame(uid: uid))
-    case .message, .messagesMissed, .messageFinished: handleMessageEvent(event)
-    case .audioMuted(let uid, let isMuted):
-      options.onStep(.audioMuted(uid: uid, isMuted: isMuted))
-    case .firstPicture, .pictureStreamChanged, .pictureViewChanged, .pictureArrived,
-      .publishFallback, .picturesPaused:
+    case .firstFrame(let uid): handleFirstFrame(of: uid)
+    case .audioMuted(let uid, let isMuted): handleRemoteMute(uid, isMuted)
+    case .firstPicture, .pictureViewChanged, .pictureArrived, .publishFallback, .picturesPaused:
       handlePictureEvent(event)
     case .audioArrived(let uid): takeAudio(uid)
+    case .seatChanged, .rosterDiffers, .message, .messagesMissed, .messageFinished,
+      .pictureStreamChanged:
+      break
     }
   }
 
@@ -242,7 +248,7 @@ public actor ChannelRelay {
       guard await channel.endpoint.rest(wait, step: Self.askingStep) else { return }
       // The question or its answer may get lost, and the rendezvous be away.
       while wantsGrant, isWanted {
-        await Self.ask(channel.endpoint, channel.name)
+        await RelayedMembership.ask(channel.endpoint, channel.name)
         guard await channel.endpoint.rest(Self.askingPace, step: Self.askingStep) else { return }
       }
     }
@@ -255,8 +261,9 @@ public actor ChannelRelay {
     if role == .audience {
       view.stopSending(on: loop)
       sound.stopSending(on: loop)
+      tell(streams.endOwn(now: SystemClock.now))
     }
-    let standing = await Self.standing(channel.endpoint, channel.name)
+    let standing = await RelayedMembership.standing(channel.endpoint, channel.name)
     guard let standing, self.role == role else { return }
     driver?.withMachine { machine, now in
       machine.handleRole(role, token: standing.token, now: now)
@@ -265,8 +272,9 @@ public actor ChannelRelay {
   }
 
   private func refreshRoster() async {
-    guard let standing = await Self.standing(channel.endpoint, channel.name) else { return }
-    if let driver, !Self.isSame(standing.own, driver.readMachine { $0.settings.own }) {
+    let found = await RelayedMembership.standing(channel.endpoint, channel.name)
+    guard let standing = found else { return }
+    if let driver, !RelayedMembership.isSame(standing.own, driver.readMachine { $0.settings.own }) {
       // To others we are somebody new, as after a rendezvous that forgot us: what was sealed for
       // the one before opens no more.
       dropDriver()
@@ -298,94 +306,24 @@ public actor ChannelRelay {
       return options.onStep(.audioFailed("\(error)"))
     }
     beginSendingPictures()
+    tell(streams.beginOwn(sound, view, now: SystemClock.now))
   }
 
   private func sendAudio() {
-    driver?.withMachine { machine, now in
-      sound.takeFrames { payload, label in _ = machine.sendAudio(payload, label, now: now) }
+    let hasSent = driver?.withMachine { machine, now in
+      sound.sendFrames(by: &machine, now: now)
     }
+    handleOwnSound(hasSent: hasSent == true)
   }
 
   private func takeAudio(_ uid: UInt32) {
-    lastHeard[uid] = SystemClock.now
     do {
-      try sound.beginPlaying(uid, on: loop, options.makeSink)
+      try beginPlaying(uid)
     } catch {
       return options.onStep(.audioFailed("\(error)"))
     }
-    driver?.withMachine { machine, _ in
-      let conditions = PathConditions(roundTrip: machine.roundTrip)
-      var isThere = true
-      while isThere {
-        isThere =
-          machine.pollAudio(of: uid) { body, received in
-            sound.play(body, AudioLabel(received, conditions), of: uid)
-            return true
-          } ?? false
-      }
-    }
-  }
-
-  // MARK: - The endpoint's side
-
-  private static func ask(_ endpoint: isolated Endpoint, _ name: ChannelName) {
-    do throws(EarshotError) {
-      try Channel.change(endpoint) { client, _ throws(ChannelRefusal) in
-        try client.requestRelay(in: name.identity.id)
-      }
-    } catch {
-      return  // It was left: nothing is wanted any more.
-    }
-  }
-
-  private static func standing(
-    _ endpoint: isolated Endpoint, _ name: ChannelName
-  ) -> PeerChannels.Standing? {
-    endpoint.driver.readMachine { $0.channels.standing(in: name.identity.id) }
-  }
-
-  private static func isSame(_ own: ChannelMember, _ former: ChannelMember) -> Bool {
-    own.uid == former.uid && own.joinNumber == former.joinNumber
-  }
-
-  /// What the machine is made of.
-  private struct Materials: ~Copyable, Sendable {
-    var settings: ChannelRelayMachine.Settings
-    private var identity: LocalIdentity?
-
-    init(_ settings: ChannelRelayMachine.Settings, _ identity: consuming LocalIdentity) {
-      self.settings = settings
-      self.identity = .some(identity)
-    }
-
-    mutating func takeIdentity() -> LocalIdentity {
-      guard let identity = identity.take() else { preconditionFailure("taken once") }
-      return identity
-    }
-  }
-
-  /// - Parameter role: The newest that was told of; the roster may not have it yet.
-  private static func materials(
-    _ endpoint: isolated Endpoint, _ name: ChannelName, _ grant: ChannelRelayGrant,
-    as role: MemberRole?, _ generation: UInt32
-  ) -> Materials? {
-    guard var standing = standing(endpoint, name) else { return nil }
-    standing.own.role = role ?? standing.own.role
-    var settings = ChannelRelayMachine.Settings(
-      channel: name.identity, own: standing.own, token: standing.token, grant: grant,
-      wallClockAtZero: endpoint.driver.readMachine { $0.configuration.wallClockAtZero })
-    settings.generation = generation
-    return Materials(settings, endpoint.driver.readMachine { $0.identity.copy() })
-  }
-
-  /// `nil` = it just left.
-  private static func departure(_ reason: ChannelReason) -> Departure? {
-    switch reason {
-    case .removed: .removed
-    case .banned: .banned
-    case .tokenExpired: .expired
-    case .replaced: .replaced
-    default: nil
+    driver?.withMachine { machine, now in
+      sound.playFrames(of: uid, by: &machine, now: now)
     }
   }
 }

@@ -62,10 +62,25 @@ public enum ChannelRelayStep: Sendable, Equatable {
   /// A host hands its key to other members than this endpoint sees: somebody shows the two of them
   /// different rosters. Its sound is played all the same; people compare `ChannelRelay.standing`.
   case rosterDiffers(uid: UInt32)
-  /// A host is heard for the first time.
-  case firstFrame(uid: UInt32)
-  /// A host is seen for the first time.
-  case firstPicture(uid: UInt32)
+  /// A host is heard for the first time, or the first after 15 s without; so long after the
+  /// `ChannelRelay` was made.
+  case firstFrame(uid: UInt32, elapsed: Duration)
+  /// A host is seen for the first time; so long after the `ChannelRelay` was made.
+  case firstPicture(uid: UInt32, elapsed: Duration)
+  /// What a call tells in the same words: of a host, or of this side where there is no uid. Streams
+  /// and their states (`streamChanged`), first own frames (`firstFrameSent`,
+  /// `firstVideoFrameSent`), pictures and their sizes (`firstLocalVideoFrame`,
+  /// `localVideoSizeChanged`, `firstVideoFrameDecoded`, `remoteVideoSizeChanged`), the own source
+  /// of pictures (`localVideoRotated`, `videoSourceEnded`), music and effects of this side
+  /// (`audioMixingChanged`, `effectEnded`).
+  case progress(uid: UInt32?, CallProgress)
+  /// The numbers of the seat so far, each 2 s.
+  case statistics(RelayStatistics)
+  /// The sound of a host has become bad, or good again, and why.
+  case audioQualityChanged(uid: UInt32, AudioQualityChange)
+  /// The seat is given up, by `ChannelRelay.stop` or `rest`, for another relay, or because the
+  /// rendezvous forgot us: the numbers of all of it.
+  case ended(RelayStatistics)
   /// From this picture on a host's low stream comes, or its usual one again.
   case pictureStreamChanged(uid: UInt32, isLow: Bool)
   /// The line from the relay carries less than the usual pictures, or they come again.
@@ -98,4 +113,31 @@ public enum ChannelRelayStep: Sendable, Equatable {
   case videoFailed(String)
   /// Audio cannot be coded or played.
   case audioFailed(String)
+}
+
+extension ChannelRelayStep {
+  /// What is told as the machine of the seat says it; `nil` for what needs more than that.
+  init?(_ event: ChannelRelayEvent) {
+    switch event {
+    case .connected: self = .connected
+    case .lost: self = .lost
+    case .seatChanged(let uid, let isSeated): self = .seatChanged(uid: uid, isSeated: isSeated)
+    case .rosterDiffers(let uid): self = .rosterDiffers(uid: uid)
+    case .audioMuted(let uid, let isMuted): self = .audioMuted(uid: uid, isMuted: isMuted)
+    case .message(let uid, let stream, let bytes):
+      self = .message(uid: uid, stream: stream, bytes)
+    case .messagesMissed(let uid, let stream, let missed, let cached):
+      self = .messagesMissed(uid: uid, stream: stream, missed: missed, cached: cached)
+    case .messageFinished(let tag, let isDelivered):
+      self = .messageDelivery(tag: tag, delivered: isDelivered)
+    case .pictureStreamChanged(let uid, let isLow):
+      self = .pictureStreamChanged(uid: uid, isLow: isLow)
+    case .pictureViewChanged(let view): self = .subscribeFallback(PictureFallback(view))
+    case .picturesPaused(let uid, let isPaused):
+      self = .picturesPaused(uid: uid, isPaused: isPaused)
+    case .publishing, .grantNeeded, .refused, .audioArrived, .firstFrame, .pictureArrived,
+      .firstPicture, .publishFallback:
+      return nil
+    }
+  }
 }

@@ -12,6 +12,8 @@ struct RelayedSound {
   private struct Line {
     let audio: CallAudio
     let watch: EventLoop.Token
+    /// Nothing is made up while nothing comes.
+    var isSilent = false
   }
 
   private var sending: Line?
@@ -21,6 +23,14 @@ struct RelayedSound {
 
   /// Nothing of the own sound goes out; pictures go on by its time.
   var isMuted = false
+  /// Frames were kept back, and none has gone out since.
+  private var hasKeptBack = false
+
+  /// When a frame of a host last came.
+  private(set) var lastHeard: [UInt32: Instant] = [:]
+
+  /// Music in the own sound.
+  var mixing = MixingDesk()
 
   /// What of volumes was told.
   var volumes = VolumeTeller()
@@ -28,6 +38,9 @@ struct RelayedSound {
   var isSending: Bool { sending != nil }
   var sendingRings: AudioRings? { sending?.audio.rings }
   func playingRings(of uid: UInt32) -> AudioRings? { playing[uid]?.audio.rings }
+  var sendingAudio: CallAudio? { sending?.audio }
+  func playingAudio(of uid: UInt32) -> CallAudio? { playing[uid]?.audio }
+  var playingUIDs: [UInt32] { playing.keys.sorted() }
 
   // MARK: - Volumes
 
@@ -70,26 +83,32 @@ struct RelayedSound {
     level = 127
   }
 
-  /// Shows every Opus packet that waits to `take`.
-  mutating func takeFrames(_ take: (Span<UInt8>, ChannelAudioLabel) -> Void) {
-    guard let audio = sending?.audio else { return }
+  /// Hands every Opus packet that waits to the machine.
+  ///
+  /// - Returns: Whether one has left.
+  mutating func sendFrames(by machine: inout ChannelRelayMachine, now: Instant) -> Bool {
+    guard let audio = sending?.audio else { return false }
     measure(audio)
-    let (level, isMuted) = (self.level, self.isMuted)
+    var hasSent = false
     var isThere = true
     while isThere {
       isThere =
         audio.rings.toSend.pop { payload, packed in
           let header = AudioLabel(packed).header
-          if header.kind == .frame, !header.frame.hasCopies, !isMuted {
-            take(
-              payload,
-              ChannelAudioLabel(
-                length: header.frame.length, isMarked: header.frame.isMarked,
-                mediaTime: header.frame.mediaTime, level: level))
+          guard header.kind == .frame, !header.frame.hasCopies else { return true }
+          guard !isMuted else {
+            hasKeptBack = true
+            return true
           }
+          let label = ChannelAudioLabel(
+            length: header.frame.length, isMarked: header.frame.isMarked || hasKeptBack,
+            mediaTime: header.frame.mediaTime, level: level)
+          hasKeptBack = false
+          hasSent = machine.sendAudio(payload, label, now: now) || hasSent
           return true
         } ?? false
     }
+    return hasSent
   }
 
   /// The level of what was read since the last frame, as RFC 6464.
@@ -105,8 +124,12 @@ struct RelayedSound {
 
   // MARK: - In
 
+  /// - Parameters:
+  ///   - isUnwanted: Nothing of it is to be heard.
+  ///   - body: Told when the pipeline has noted something.
   mutating func beginPlaying(
-    _ uid: UInt32, on loop: EventLoop, _ makeSink: (UInt32) -> any AudioSink
+    _ uid: UInt32, isUnwanted: Bool, on loop: EventLoop, _ makeSink: (UInt32) -> any AudioSink,
+    _ body: @escaping (CallAudio) -> Void
   ) throws {
     guard playing[uid] == nil, playing.count < Self.mostVoices else { return }
     var options = CallOptions(source: nil, sink: makeSink(uid))
@@ -117,16 +140,50 @@ struct RelayedSound {
     // Reports of how it sounds go nowhere: the relay reads those of the session.
     let watch = try wake.attach(to: loop) {
       while audio.rings.toSend.pop({ _, _ in true }) == true {}
-      _ = audio.rings.notes.withLock { $0.drain() }
+      body(audio)
     }
+    audio.setUnwanted(isUnwanted)
     playing[uid] = Line(audio: audio, watch: watch)
   }
 
-  func play(_ body: Span<UInt8>, _ label: AudioLabel, of uid: UInt32) {
-    _ = playing[uid]?.audio.rings.received.push(body, label.packed)
+  /// Whether frames of others come at the moment.
+  func isOtherHeard(than uid: UInt32, now: Instant) -> Bool {
+    lastHeard.contains { $0.key != uid && now - $0.value < Self.lately }
+  }
+
+  /// Whose sound is to be heard is another thing than before.
+  func apply(_ unwanted: RelayedStreams.Choice) {
+    for (uid, line) in playing { line.audio.setUnwanted(unwanted.covers(uid)) }
+  }
+
+  /// A host keeps its sound back, says nothing, or is left out by the relay: where nothing comes
+  /// nothing is made up, and it counts as nothing lost.
+  mutating func setSilent(_ isSilent: Bool, _ uid: UInt32) {
+    guard let line = playing[uid], line.isSilent != isSilent else { return }
+    playing[uid]?.isSilent = isSilent
+    line.audio.setRemoteMuted(isSilent)
+  }
+
+  /// Hands what has come of a host to its pipeline.
+  mutating func playFrames(
+    of uid: UInt32, by machine: inout ChannelRelayMachine, now: Instant
+  ) {
+    lastHeard[uid] = now
+    guard let rings = playing[uid]?.audio.rings else { return }
+    let conditions = PathConditions(roundTrip: machine.roundTrip)
+    var isThere = true
+    while isThere {
+      isThere =
+        machine.pollAudio(of: uid) { body, received in
+          _ = rings.received.push(body, AudioLabel(received, conditions).packed)
+          return true
+        } ?? false
+    }
+    setSilent(machine.isSilent(uid), uid)
   }
 
   mutating func remove(_ uid: UInt32, on loop: EventLoop) {
+    lastHeard[uid] = nil
     guard let line = playing.removeValue(forKey: uid) else { return }
     line.audio.stop()
     loop.unwatch(line.watch)
@@ -139,6 +196,7 @@ struct RelayedSound {
     }
     sending = nil
     playing = [:]
+    lastHeard = [:]
   }
 
   mutating func stopVolumes(on loop: EventLoop) {
@@ -149,4 +207,5 @@ struct RelayedSound {
 
   /// Threads; a relay forwards three at once, and voices that were heard stay.
   private static let mostVoices = 64
+  private static let lately = Duration.milliseconds(250)
 }

@@ -18,6 +18,10 @@ struct RelayedView {
   /// Goes round between the loop and the threads.
   private var memory: [UInt8] = []
 
+  var isSending: Bool { sending != nil }
+  var sendingRings: VideoRings? { sending?.video.rings }
+  func showingRings(of uid: UInt32) -> VideoRings? { showing[uid]?.video.rings }
+
   // MARK: - Out
 
   /// - Parameter audio: Of the own sound, whose media time the pictures keep to.
@@ -39,20 +43,23 @@ struct RelayedView {
 
   /// Hands over what was encoded, and says what is wanted of the next picture.
   ///
-  /// - Returns: What is wrong, if something is.
-  mutating func sendFrames(by machine: inout ChannelRelayMachine, now: Instant) -> String? {
-    guard let video = sending?.video else { return nil }
+  /// - Returns: What the encoder's thread has noted, and how many frames have left.
+  mutating func sendFrames(
+    by machine: inout ChannelRelayMachine, now: Instant
+  ) -> (notes: [VideoNote], count: Int) {
+    guard let video = sending?.video else { return ([], 0) }
+    var count = 0
     var bytes: [UInt8] = []
     swap(&bytes, &memory)
     while case .outgoing(let frame, let mediaTime)? = video.rings.outbox.withLock({
       $0.pop(into: &bytes)
     }) {
-      _ = machine.sendPicture(frame, bytes: &bytes, mediaTime: mediaTime, now: now)
+      if machine.sendPicture(frame, bytes: &bytes, mediaTime: mediaTime, now: now) { count += 1 }
     }
     swap(&bytes, &memory)
     video.rings.setDemand(machine.pictureDemand(now: now, ahead: video.pictureInterval))
     video.rings.setLowDemand(machine.lowPictureDemand(now: now))
-    return Self.fault(in: video.rings.takeNotes())
+    return (video.rings.takeNotes(), count)
   }
 
   // MARK: - In
@@ -70,13 +77,23 @@ struct RelayedView {
 
   func shows(_ uid: UInt32) -> Bool { showing[uid] != nil }
 
+  /// The threads learn of whom pictures are to be expected: of others they tell no freeze.
+  func apply(_ streams: RelayedStreams) {
+    for (uid, line) in showing {
+      let isExpected = streams.expectsPictures(of: uid)
+      guard line.video.expectation.isOn != isExpected else { continue }
+      line.video.expectation.set(isExpected)
+      line.video.signalArrival()
+    }
+  }
+
   /// Hands what has come to the decoder, as much as it has room for.
   ///
-  /// - Returns: What is wrong, if something is.
+  /// - Returns: What the decoder's thread has noted, and how many frames it has got.
   mutating func showFrames(
     of uid: UInt32, by machine: inout ChannelRelayMachine, now: Instant
-  ) -> String? {
-    guard let video = showing[uid]?.video else { return nil }
+  ) -> (notes: [VideoNote], count: Int) {
+    guard let video = showing[uid]?.video else { return ([], 0) }
     let notes = video.rings.takeNotes()
     for case .decodeFailed in notes { machine.pictureFailed(of: uid, now: now) }
     var bytes: [UInt8] = []
@@ -91,7 +108,7 @@ struct RelayedView {
     }
     swap(&bytes, &memory)
     if count > 0 { video.signalArrival() }
-    return Self.fault(in: notes)
+    return (notes, count)
   }
 
   mutating func remove(_ uid: UInt32, on loop: EventLoop) {
@@ -119,16 +136,5 @@ struct RelayedView {
   private static func stop(_ line: Line, on loop: EventLoop) {
     line.video.stop()
     loop.unwatch(line.watch)
-  }
-
-  private static func fault(in notes: [VideoNote]) -> String? {
-    for note in notes {
-      switch note {
-      case .encodeFailed(let reason), .decodeFailed(let reason), .noDecoder(let reason):
-        return reason
-      case .sourceEnded, .captured, .rotated, .shownRotated, .capture, .shown, .frozen: break
-      }
-    }
-    return nil
   }
 }

@@ -75,9 +75,8 @@ extension Endpoint {
   }
 
   private func tellQuality(_ callID: Wire.CallID, _ audio: CallAudio) {
-    guard let change = audio.rings.qualityChange.withLock({ $0.take() }) else { return }
-    let jitter = Double(audio.statistics.playout.jitterNanoseconds) / 1e6
-    publish(.audioQualityChanged(CallID(callID), AudioQualityChange(change, jitterMs: jitter)))
+    guard let change = audio.takeQualityChange() else { return }
+    publish(.audioQualityChanged(CallID(callID), change))
   }
 
   /// From now on what comes goes from its packet into the pipeline's ring; only where media is

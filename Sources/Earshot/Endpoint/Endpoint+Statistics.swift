@@ -15,7 +15,7 @@ extension Endpoint {
       return nil
     }
     var numbers = read.whole
-    if let sound = read.sound { record.told.delays.fill(&numbers, sound) }
+    if let sound = read.sound { record.told.numbers.delays.fill(&numbers, sound) }
     record.grader.adopt(&numbers)
     return numbers
   }

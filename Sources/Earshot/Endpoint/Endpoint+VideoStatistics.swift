@@ -66,16 +66,30 @@ extension CallStatistics {
     with link: LinkStatistics, _ record: CallRecord, _ rings: VideoRings, sends: Bool,
     receives: Bool, now: Instant
   ) {
-    let seconds = max(0.001, Double(now.nanoseconds(since: record.began)) / 1e9)
-    if sends {
-      var sent = VideoOutbound()
-      sent.fill(with: rings.sent.withLock { $0 }, seconds: seconds)
-      if let numbers = link.video?.sent { sent.fill(with: numbers, seconds: seconds) }
-      sent.isPaused = link.video?.isPublishing == false
-      videoStreamSent = link.video?.isSmallSent == true ? .low : .high
-      videoSent = sent
-    }
+    if sends { fillVideoSent(with: link, rings, since: record.began, now: now) }
     guard receives else { return }
+    fillVideoReceived(with: link, rings, since: record.began, now: now)
+    videoStreamReceived = record.news.stream
+  }
+
+  /// - Parameter began: What rates are counted from.
+  mutating func fillVideoSent(
+    with link: LinkStatistics, _ rings: VideoRings, since began: Instant, now: Instant
+  ) {
+    let seconds = max(0.001, Double(now.nanoseconds(since: began)) / 1e9)
+    var sent = VideoOutbound()
+    sent.fill(with: rings.sent.withLock { $0 }, seconds: seconds)
+    if let numbers = link.video?.sent { sent.fill(with: numbers, seconds: seconds) }
+    sent.isPaused = link.video?.isPublishing == false
+    videoStreamSent = link.video?.isSmallSent == true ? .low : .high
+    videoSent = sent
+  }
+
+  /// - Parameter began: What rates are counted from.
+  mutating func fillVideoReceived(
+    with link: LinkStatistics, _ rings: VideoRings, since began: Instant, now: Instant
+  ) {
+    let seconds = max(0.001, Double(now.nanoseconds(since: began)) / 1e9)
     var received = VideoInbound()
     received.fill(with: rings.received.withLock { $0 })
     if let numbers = link.video?.received {
@@ -84,7 +98,6 @@ extension CallStatistics {
         SystemClock.wallMilliseconds(of: $0, now: now)
       }
     }
-    videoStreamReceived = record.news.stream
     videoReceived = received
   }
 
@@ -94,7 +107,7 @@ extension CallStatistics {
     videoReceived?.fill(with: video.rings.received.withLock { $0 })
   }
 
-  private mutating func fillCongestion(with link: LinkStatistics, _ history: NetworkHistory) {
+  mutating func fillCongestion(with link: LinkStatistics, _ history: NetworkHistory) {
     guard let numbers = link.congestion else { return }
     var congestion = Congestion(
       estimateBps: numbers.believedRate, acknowledgedBps: numbers.acknowledgedRate,

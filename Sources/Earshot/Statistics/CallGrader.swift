@@ -88,3 +88,19 @@ struct CallGrader: Sendable {
     return (sum - lastTrips.sum) / Double(count - lastTrips.count)
   }
 }
+
+extension CallGrader.Surroundings {
+  /// What numbers say of the way out.
+  ///
+  /// - Parameter most: What that has carried lately, in bit/s.
+  init(_ numbers: CallStatistics, carries most: Double?, maxVideoBitrate: Int) {
+    let sendsVideo = numbers.videoSent.map { !$0.isPaused } ?? false
+    sends = numbers.audio?.outbound.active != false || sendsVideo
+    guard let sent = numbers.videoSent, let most else { return }
+    let hasFallenBack =
+      numbers.fallbacks.last { $0.direction == .publish }?.isAudioOnly ?? false
+    let isBelowLimit = sent.targetBitrateBps < 0.95 * Double(maxVideoBitrate)
+    let isLimited = sent.qualityLimitationReason == "bandwidth" && isBelowLimit
+    if hasFallenBack || sendsVideo && isLimited { limitingBitsPerSecond = most }
+  }
+}

@@ -1,6 +1,6 @@
 /// A call in numbers since its beginning. Names and units follow W3C webrtc-stats where it has
 /// them; a value that was not measured is `nil`.
-public struct CallStatistics: Sendable {
+public struct CallStatistics: Sendable, Equatable {
   /// A distribution in milliseconds.
   public struct Milliseconds: Sendable, Equatable {
     /// Least; `nil` where it means nothing.

@@ -75,6 +75,21 @@ struct RecentDelays: Sendable {
   private static let shortestMs = 1000
 }
 
+/// What was known of a call, or of a host by a relay, when its numbers were told last.
+struct ToldNumbers: Sendable {
+  private var totals: CallStatistics.Totals?
+  /// Of the sound, as they were then.
+  private(set) var delays = RecentDelays()
+
+  /// Gives the numbers that are told now their rates since those before, and the delays of `sound`.
+  mutating func fillInterval(_ numbers: inout CallStatistics, _ sound: AudioNumbers?) {
+    if let sound { delays.handleTold(&numbers, sound) }
+    let totals = numbers.totals
+    numbers.interval = self.totals.flatMap { CallStatistics.Interval(from: $0, to: totals) }
+    self.totals = totals
+  }
+}
+
 extension RemoteAudioStats {
   /// Both in milliseconds.
   fileprivate mutating func setDelay(network: Double, jitterBuffer: Double) {

@@ -45,6 +45,9 @@ struct CallStreams {
     var hasVideoSource = false
     var isVideoMuted = false
     var hasVideoSink = false
+    /// The streams are of this side; of another one. Of a call they are of both.
+    var isOwn = true
+    var isRemote = true
   }
 
   init(now: Instant) {
@@ -62,8 +65,10 @@ struct CallStreams {
 
   /// Whether pictures of the other side are to be expected.
   var expectsPictures: Bool { remoteVideo.isExpected }
+  /// Own audio is to be sent, and none has left since.
+  var isPublishingAudio: Bool { audioPublish.state == .publishing }
   /// Whether the next own audio frame that leaves is to be told of (`handleAudioSent`).
-  var awaitsAudioFrame: Bool { audioPublish.state == .publishing && audio.hasBeenSent }
+  var awaitsAudioFrame: Bool { isPublishingAudio && audio.hasBeenSent }
   var awaitsVideoFrame: Bool { videoPublish.state == .publishing }
   /// The video source has come to its end.
   private(set) var hasVideoSourceEnded = false
@@ -89,14 +94,18 @@ struct CallStreams {
     video.hasSource = beginning.hasVideoSource
     video.isMuted = beginning.isVideoMuted
     if audio.isWanted { appendChange(localAudio.enter(.capturing, .started, now: now)) }
-    appendChange(
-      audioPublish.enter(
-        audio.isWanted ? .publishing : .notPublished, audio.isWanted ? .started : .localMuted,
-        now: now))
-    if isRemoteAudioMuted || isRemoteAudioUnwanted {
-      appendChange(audioSubscribe.enter(.notSubscribed, reasonNotSubscribed, now: now))
-    } else {
-      appendChange(audioSubscribe.enter(.subscribing, .started, now: now))
+    if beginning.isOwn {
+      appendChange(
+        audioPublish.enter(
+          audio.isWanted ? .publishing : .notPublished, audio.isWanted ? .started : .localMuted,
+          now: now))
+    }
+    if beginning.isRemote {
+      let isAwaited = !isRemoteAudioMuted && !isRemoteAudioUnwanted
+      appendChange(
+        audioSubscribe.enter(
+          isAwaited ? .subscribing : .notSubscribed, isAwaited ? .started : reasonNotSubscribed,
+          now: now))
     }
     if video.hasSource {
       appendChange(

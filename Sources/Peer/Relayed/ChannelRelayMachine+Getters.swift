@@ -9,6 +9,8 @@ extension ChannelRelayMachine {
   package var isQuiet: Bool { link.isQuiet }
   /// Whether a member that was verified has a seat at the relay, as far as that is known.
   package func isSeated(_ uid: UInt32) -> Bool { talk.seats.isSeated(uid) }
+  /// Whether a host has nothing to say just now: of its silence the relay passes on a little.
+  package func isSilent(_ uid: UInt32) -> Bool { inbox.isSilent(uid) }
   /// Members that hold our key, or may.
   package var verifiedCount: Int { keys.memberCount }
   /// Whether the fingerprint is of some members only: nobody can compare it.

@@ -63,11 +63,6 @@ extension ChannelRelayMachine {
     pictures?.handleDecodeFailure(of: uid, now: now)
   }
 
-  /// Whether the own pictures end where the way to the relay does not carry them.
-  package mutating func setFallsBack(_ fallsBack: Bool) {
-    pictures?.setFallsBack(fallsBack)
-  }
-
   /// The own pictures are kept back from now on, or go on.
   package mutating func setVideoMuted(_ isMuted: Bool, now: Instant) {
     pictures?.setMuted(isMuted, now: now)

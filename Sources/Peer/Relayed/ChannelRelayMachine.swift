@@ -22,11 +22,11 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   var talk: RelayedTalk
   private var revision: UInt64 = 0
   private var role: MemberRole
-  private var outbox = RelayedOutbox()
-  private var inbox: RelayedInbox
+  private(set) var outbox = RelayedOutbox()
+  private(set) var inbox: RelayedInbox
   private let packet = ChannelInbox()
   private(set) var sources: [UInt8: UInt32] = [:]
-  let pictures: RelayedPictures?
+  package let pictures: RelayedPictures?
   private(set) var isConnected = false
   private var watch: SilenceWatch
   private var events: [ChannelRelayEvent] = []
@@ -189,7 +189,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
       let place = try keys.seal(
         &span, text: room..<(room + payload.count), metadata: metadata.span)
       guard ChannelAudioFrame.sealedByteCounts.contains(place.count) else { return false }
-      outbox.append(label, frame.span.extracting(place))
+      outbox.append(label, frame.span.extracting(place), payloadByteCount: payload.count)
       return true
     } catch {
       return false
@@ -231,7 +231,10 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
       if packet.count > start,
         association.seal(&packet, elicits: isMedia, hasMessages: false, now: now)
       {
-        if isMedia { association.uplink?.recordAudio(byteCount: packet.count, now: now) }
+        if isMedia {
+          outbox.recordSent(byteCount: packet.count, now: now)
+          association.uplink?.recordAudio(byteCount: packet.count, now: now)
+        }
         return link.sessionPath
       }
       packet.removeAll()

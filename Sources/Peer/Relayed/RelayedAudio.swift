@@ -6,16 +6,23 @@ import Wire
 /// Sealed audio on its way to a relay: what waits, and what may go once more as a copy. One memory
 /// for all frames.
 struct RelayedOutbox {
-  private var frames = FrameRing(capacity: 16)
+  private var frames = FrameRing(capacity: Self.capacity)
   /// The number of the next frame that leaves.
   private var next: UInt32 = 1
-  private(set) var sentCount: UInt64 = 0
+  /// Of what waits and what may go as a copy, the bytes before they were sealed.
+  private var payloads = InlineArray<16, UInt16>(repeating: 0)
+  private(set) var counters = MediaCounters()
+
+  var sentCount: UInt64 { counters.packetsSent }
 
   var hasFrame: Bool { next <= frames.newest }
 
   /// Takes a sealed frame. Of more than eight that wait the oldest goes.
-  mutating func append(_ label: ChannelAudioLabel, _ sealed: Span<UInt8>) {
+  mutating func append(
+    _ label: ChannelAudioLabel, _ sealed: Span<UInt8>, payloadByteCount: Int
+  ) {
     frames.append(label, sealed)
+    payloads[Int(frames.newest) % Self.capacity] = UInt16(clamping: payloadByteCount)
     if frames.newest &- next >= Self.limit { next = frames.newest &- Self.limit &+ 1 }
   }
 
@@ -36,11 +43,23 @@ struct RelayedOutbox {
       ChannelCopyFrame(copy.label, distance: UInt8(truncatingIfNeeded: distance))
         .writeHeader(copy.byteCount, to: &packet)
       frames.write(copy, to: &packet)
+      counters.payloadBytesSent &+= payloadByteCount(copy)
     }
     ChannelAudioFrame(entry.label).writeHeader(to: &packet)
     frames.write(entry, to: &packet)
+    counters.payloadBytesSent &+= payloadByteCount(entry)
     next &+= 1
-    sentCount &+= 1
+    counters.packetsSent &+= 1
+  }
+
+  /// A packet with a frame has left.
+  mutating func recordSent(byteCount: Int, now: Instant) {
+    counters.wireBytesSent &+= UInt64(byteCount)
+    counters.firstSent = counters.firstSent ?? now
+  }
+
+  private func payloadByteCount(_ entry: FrameRing.Entry) -> UInt64 {
+    UInt64(payloads[Int(entry.number) % Self.capacity])
   }
 
   /// As many copies as the loss of a path wants: the relay's own rule.
@@ -49,13 +68,19 @@ struct RelayedOutbox {
     return loss >= 0.05 ? 2 : loss >= 0.01 ? 1 : 0
   }
 
+  private static let capacity = 16
   private static let limit: UInt32 = 8
   private static let copyAge: UInt16 = 20
 }
 
 /// Opened audio of the hosts of a channel, each in a queue of its own, as an end of a call gets it.
 struct RelayedInbox {
-  private var queues: [UInt32: AudioFrameQueue] = [:]
+  private var hosts: [UInt32: RelayedHost] = [:]
+  /// Whose frame came last, and that of another one before.
+  private var newest: (uid: UInt32, at: Instant)?
+  private var newestOther: (uid: UInt32, at: Instant)?
+  /// Of all hosts that there were.
+  private(set) var counters = MediaCounters()
   private let capacity: Int
   private var body: [UInt8] = []
   /// Frames that did not open.
@@ -87,51 +112,78 @@ struct RelayedInbox {
     if main == nil { unopenedCount &+= 1 }
     guard main != nil || !opened.isEmpty else { return (false, false, false) }
     openedCount &+= 1
-    makeBody(main, opened, inbox)
-    let isFirst = queues[uid] == nil
+    let isFirst = hosts[uid] == nil
+    var host = hosts.removeValue(forKey: uid) ?? RelayedHost(capacity: capacity)
+    defer { hosts[uid] = host }
+    if let main {
+      host.recordFrame(
+        audio.label, byteCount: main.count, lastOther: recordArrival(of: uid, now: now), now: now)
+      counters.recordReceived(byteCount: main.count, now: now)
+    }
+    let leftOut = opened.count < AudioBody.maximumCopyCount ? host.leftOut : 0
+    makeBody(main, opened, leftOut: leftOut, inbox)
     var entry = AudioFrameQueue.Entry()
     entry.mediaTime = audio.label.mediaTime
     entry.lengthCode = audio.label.length.rawValue
     entry.isMarked = audio.label.isMarked
-    entry.hasCopies = !opened.isEmpty
+    entry.hasCopies = !opened.isEmpty || leftOut > 0
     entry.time = now
-    let (wasEmpty, made) = (queues[uid]?.isEmpty ?? true, body)
-    let isKept =
-      queues[uid, default: AudioFrameQueue(capacity: capacity)].push(made.span, entry)
+    let wasEmpty = host.queue.isEmpty
+    let isKept = host.queue.push(body.span, entry)
     return (wasEmpty && isKept, isFirst, main != nil)
   }
+
+  /// - Returns: When a frame of another host came last.
+  private mutating func recordArrival(of uid: UInt32, now: Instant) -> Instant? {
+    if let newest, newest.uid != uid { newestOther = newest }
+    newest = (uid, now)
+    return newestOther.flatMap { $0.uid == uid ? nil : $0.at }
+  }
+
+  /// What has come of a host; `nil` before something has.
+  func counters(of uid: UInt32) -> MediaCounters? { hosts[uid]?.counters }
+
+  /// Whether a host's last frame says that nothing is to be heard.
+  func isSilent(_ uid: UInt32) -> Bool { hosts[uid]?.isSilent ?? false }
 
   /// Shows the oldest body of a host to `take`, and then removes it; `nil` when there is none.
   mutating func poll<Result>(
     of uid: UInt32, _ take: (Span<UInt8>, ReceivedAudio) -> Result
   ) -> Result? {
-    queues[uid]?.pop { bytes, entry in
+    hosts[uid]?.queue.pop { bytes, entry in
       take(
         bytes,
         ReceivedAudio(header: entry.header, arrival: entry.time, byteCount: entry.byteCount))
     }
   }
 
-  mutating func remove(_ uid: UInt32) { queues[uid] = nil }
+  mutating func remove(_ uid: UInt32) { hosts[uid] = nil }
 
-  /// The body of an AUDIO frame (docs/protocol/frames.md §5.1): copies, then the frame itself.
+  /// The body of an AUDIO frame (docs/protocol/frames.md §5.1): copies, then the frame itself. In
+  /// front stands how many frames of the host the relay has left out so far, where it has.
   private mutating func makeBody(
-    _ main: PacketRange?, _ copies: [(distance: UInt8, PacketRange)], _ inbox: ChannelInbox
+    _ main: PacketRange?, _ copies: [(distance: UInt8, PacketRange)], leftOut: UInt16,
+    _ inbox: ChannelInbox
   ) {
     let packet = inbox.packet
     body.removeAll(keepingCapacity: true)
     body.append(addingCapacity: AudioFrameQueue.slotByteCount) { output in
-      var total = main?.count ?? 0
+      var total = (main?.count ?? 0) + (leftOut > 0 ? AudioBody.unsentCountCost : 0)
       var fitting = 0
       for (_, place) in copies {
         total += place.count + 4
         if total <= AudioFrameQueue.slotByteCount { fitting += 1 }
+      }
+      if leftOut > 0 {
+        AudioCopy.writeHeader(
+          .unsentCount, distance: 1, byteCount: 2, isLast: fitting == 0, to: &output)
       }
       for (index, copy) in copies.prefix(fitting).enumerated() {
         AudioCopy.writeHeader(
           .primary, distance: copy.distance, byteCount: copy.1.count,
           isLast: index == fitting - 1, to: &output)
       }
+      if leftOut > 0 { output.append(littleEndian: leftOut) }
       for (_, place) in copies.prefix(fitting) { output.append(span: packet.span.bytes(at: place)) }
       if let main { output.append(span: packet.span.bytes(at: main)) }
     }

@@ -21,6 +21,8 @@ final class RelayedPictureStream {
   private var newest: UInt32?
   private var given: UInt32?
   private var roundTrip = Duration.milliseconds(100)
+  /// Of assemblers that there are no more.
+  private var ended = VideoReceiveStatistics()
 
   init(source: UInt8) { self.source = source }
 
@@ -50,12 +52,32 @@ final class RelayedPictureStream {
     while let frame = assemblers[other]?.poll(into: &output, now: now) {
       // An assembler begins with a key frame; one that is late is of the stream that has ended.
       if let given, Self.isLater(given, than: frame.mediaTime) { continue }
-      assemblers[current] = nil
+      end(current)
       current = other
       given = frame.mediaTime
       return frame
     }
     return nil
+  }
+
+  private func end(_ stream: Int) {
+    if let assembler = assemblers[stream] { ended.add(assembler.statistics) }
+    assemblers[stream] = nil
+  }
+
+  /// Pictures were not wanted for a while: they begin again with a key frame.
+  func restart() {
+    for stream in assemblers.indices { end(stream) }
+    assemblers[0] = VideoAssembler()
+    assemblers[0]?.roundTrip = roundTrip
+    (current, newest, given, isTold) = (0, nil, nil, false)
+  }
+
+  /// Of both streams, so far.
+  var statistics: VideoReceiveStatistics {
+    var all = ended
+    for case .some(let assembler) in assemblers { all.add(assembler.statistics) }
+    return all
   }
 
   @_lifetime(packet: copy packet)

@@ -8,10 +8,12 @@ import Wire
 /// The pictures of a channel at one member, by way of a relay: the own ones on their way there, as
 /// in a call, and those of hosts that come. Whole pictures are sealed, then cut. A class, because
 /// its parts are large and change in place; one `ChannelRelayMachine` owns it.
-final class RelayedPictures {
+package final class RelayedPictures {
   /// What goes out, by the estimate of the way to the relay.
   let media = CallMedia(audioToSend: 1, receivedAudio: 1)
-  private let receives: Bool
+  /// Pictures of others are wanted, and of all of them but these.
+  private var receives: Bool
+  private var unwanted: Set<UInt32> = []
   /// Bit/s of the own pictures, whatever others can take.
   private let most: Int
   /// The low stream beside them.
@@ -73,7 +75,7 @@ final class RelayedPictures {
   func handle(
     _ frame: VideoMediaFrame, _ payload: Span<UInt8>, of uid: UInt32, source: UInt8, now: Instant
   ) -> Bool {
-    guard receives else { return false }
+    guard receives, !unwanted.contains(uid) else { return false }
     let stream = streams[uid] ?? makeStream(uid, source)
     guard let stream else { return false }
     stream.source = source
@@ -132,8 +134,28 @@ final class RelayedPictures {
     return change
   }
 
-  /// What happens where the way to the relay does not carry the own pictures.
-  func setFallsBack(_ fallsBack: Bool) { media.video?.change { $0.fallsBack = fallsBack } }
+  /// Whether pictures of others are wanted at all: the relay sends none to whoever wants none.
+  package func setReceives(_ receives: Bool) {
+    guard receives != self.receives else { return }
+    self.receives = receives
+    if !receives { for stream in streams.values { stream.restart() } }
+    nextWish = .zero
+  }
+
+  /// Whether a host's pictures are wanted. The relay does not know: what comes is dropped.
+  package func setUnwanted(_ isUnwanted: Bool, _ uid: UInt32) {
+    if !isUnwanted {
+      unwanted.remove(uid)
+    } else if unwanted.insert(uid).inserted {
+      streams[uid]?.restart()
+    }
+  }
+
+  /// What has come of a host; `nil` before something has.
+  func statistics(of uid: UInt32) -> VideoReceiveStatistics? { streams[uid]?.statistics }
+
+  /// Whether the own pictures end where the way to the relay does not carry them.
+  package func setFallsBack(_ fallsBack: Bool) { media.video?.change { $0.fallsBack = fallsBack } }
 
   /// The own pictures are kept back from now on, or go on. Who wants them is told as of a line that
   /// does not carry them.

@@ -8,9 +8,9 @@ struct RoomRoll {
     var isThere = true
     /// How long it was heard before it left last, silence apart.
     var heard = Duration.zero
-    /// The latest of the call with it.
+    /// The latest of the call with it, or of what comes of it by a relay.
     var numbers: CallStatistics?
-    /// Of calls with it that are over.
+    /// Of calls with it that are over, and of former seats at a relay.
     private var past = (packets: 0, lost: 0, residual: 0)
     private var hasPast = false
     private var pastMOS: Double?
@@ -75,7 +75,7 @@ struct RoomRoll {
     entries[index].close()
   }
 
-  /// - Parameter numbers: The latest of the call with it; `nil` when that is over.
+  /// - Parameter numbers: The latest of the call with it, or by a relay; `nil` when that is over.
   mutating func setNumbers(_ numbers: CallStatistics?, of uid: UInt32) {
     guard let index = index(of: uid) else { return }
     if numbers == nil { entries[index].close() } else { entries[index].numbers = numbers }

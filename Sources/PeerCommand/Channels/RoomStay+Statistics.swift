@@ -17,6 +17,9 @@ extension RoomStay {
     view.hint = ""
     var rows = view.lines(columns: Self.statisticsColumns).filter { !$0.isEmpty }
     if let relay, way.isRelayed {
+      if let numbers = await relay.statistics {
+        RelayStatsLine.write(numbers, in: channel.name, to: session.lines)
+      }
       let counts = await relay.counts
       session.lines.write("event") { object in
         object.add("name", "relayStatistics")
@@ -30,6 +33,15 @@ extension RoomStay {
           + "\(counts.unopened) not")
     }
     session.console.say(rows.joined(separator: "\n"))
+  }
+
+  /// What the relay brings of each member. Of one with a call that counts.
+  func handleNumbers(_ all: RelayStatistics, isLast: Bool) {
+    let called = Set(links.linked.map(\.user.uid))
+    for host in all.hosts where !called.contains(host.uid) {
+      roll.setNumbers(host.numbers, of: host.uid)
+      if isLast { roll.setNumbers(nil, of: host.uid) }
+    }
   }
 
   /// Lines that are said are broken where the terminal ends.

@@ -23,7 +23,7 @@ final class RoomStay {
   private var overlap = RoomOverlap()
   private(set) var hasHadRelay = false
   private(set) var relayCounts = RelayedCounts()
-  private(set) var roll = RoomRoll()
+  var roll = RoomRoll()
   private(set) var isMuted = false
   private(set) var isVideoMuted = false
 
@@ -104,9 +104,11 @@ final class RoomStay {
       way.handleLost()
       links.retryAll()
     case .refused(let reason): handleRefusal(reason)
-    case .firstFrame(let uid): heard.insert(uid)
+    case .firstFrame(let uid, _): heard.insert(uid)
+    case .statistics(let all): handleNumbers(all, isLast: false)
+    case .ended(let all): handleNumbers(all, isLast: true)
     case .firstPicture, .pictureStreamChanged, .volumes, .activeSpeakerChanged, .message,
-      .messagesMissed, .messageDelivery:
+      .messagesMissed, .messageDelivery, .progress, .audioQualityChanged:
       break
     case .audioMuted, .seatChanged, .subscribeFallback, .publishFallback, .picturesPaused:
       session.console.say(ChannelWords.sentence(step))

@@ -88,41 +88,42 @@ package enum EventLine {
   }
 
   private static func write(_ step: CallProgress, _ id: CallID, to lines: JSONLines) {
-    let name = Self.name(of: step)
-    line(name, id, to: lines) { object in
-      switch step {
-      case .pathReady(let kind, let remote), .pathChanged(let kind, let remote):
-        object.add("kind", kind.rawValue)
-        object.add("remote", "\(remote)")
-      case .answered(let who):
-        object.add("peer", peer(who.name, who.id, who.trust, who.nameTrust))
-        object.add("extension", who.userExtension.map(JSONValue.others))
-      case .shortCode(let letters): object.add("code", letters)
-      case .remoteAudioMuted(let isMuted), .remoteVideoMuted(let isMuted):
-        object.add("muted", isMuted)
-      case .message(let stream, let bytes):
-        object.add("stream", Int(stream))
-        object.add("bytes", bytes.count)
-      case .replaced(let new): object.add("by", new.description)
-      case .audioFailed(let text), .videoFailed(let text): object.add("message", text)
-      case .messageDelivery(let tag, let isDelivered):
-        object.add("tag", tag)
-        object.add("delivered", isDelivered)
-      case .streamChanged(let change): fill(&object, change)
-      case .audioMixingChanged(let change): fill(&object, change)
-      case .effectEnded(let number): object.add("effect", Int(number))
-      case .firstVideoFrameDecoded(let width, let height),
-        .remoteVideoSizeChanged(let width, let height),
-        .firstLocalVideoFrame(let width, let height),
-        .localVideoSizeChanged(let width, let height):
-        fill(&object, width, height)
-      case .mediaStarted(let wall): object.add("wallMs", Int(clamping: wall / 1_000_000))
-      case .remoteWantsVideo(let isWanted): object.add("wanted", isWanted)
-      case .fallback(let change): fill(&object, change)
-      case .away(let absence): object.add("waitsMs", Int(clamping: absence.milliseconds))
-      case .rejoined(let absence): object.add("afterMs", Int(clamping: absence.milliseconds))
-      default: fillMore(&object, step)
-      }
+    line(name(of: step), id, to: lines) { fill(&$0, step) }
+  }
+
+  static func fill(_ object: inout JSONObject, _ step: CallProgress) {
+    switch step {
+    case .pathReady(let kind, let remote), .pathChanged(let kind, let remote):
+      object.add("kind", kind.rawValue)
+      object.add("remote", "\(remote)")
+    case .answered(let who):
+      object.add("peer", peer(who.name, who.id, who.trust, who.nameTrust))
+      object.add("extension", who.userExtension.map(JSONValue.others))
+    case .shortCode(let letters): object.add("code", letters)
+    case .remoteAudioMuted(let isMuted), .remoteVideoMuted(let isMuted):
+      object.add("muted", isMuted)
+    case .message(let stream, let bytes):
+      object.add("stream", Int(stream))
+      object.add("bytes", bytes.count)
+    case .replaced(let new): object.add("by", new.description)
+    case .audioFailed(let text), .videoFailed(let text): object.add("message", text)
+    case .messageDelivery(let tag, let isDelivered):
+      object.add("tag", tag)
+      object.add("delivered", isDelivered)
+    case .streamChanged(let change): fill(&object, change)
+    case .audioMixingChanged(let change): fill(&object, change)
+    case .effectEnded(let number): object.add("effect", Int(number))
+    case .firstVideoFrameDecoded(let width, let height),
+      .remoteVideoSizeChanged(let width, let height),
+      .firstLocalVideoFrame(let width, let height),
+      .localVideoSizeChanged(let width, let height):
+      fill(&object, width, height)
+    case .mediaStarted(let wall): object.add("wallMs", Int(clamping: wall / 1_000_000))
+    case .remoteWantsVideo(let isWanted): object.add("wanted", isWanted)
+    case .fallback(let change): fill(&object, change)
+    case .away(let absence): object.add("waitsMs", Int(clamping: absence.milliseconds))
+    case .rejoined(let absence): object.add("afterMs", Int(clamping: absence.milliseconds))
+    default: fillMore(&object, step)
     }
   }
 

@@ -33,18 +33,22 @@ package enum QualityLine {
 
   /// The same as an `event` line.
   package static func write(_ change: AudioQualityChange, _ id: CallID, to lines: JSONLines) {
-    EventLine.line("audioQualityChanged", id, to: lines) { object in
-      object.add("bad", change.isBad)
-      object.add("reason", change.reason?.rawValue)
-      object.add("mos", change.mos)
-      object.add("lostFraction", change.lostFraction)
-      object.add("residualLostFraction", change.residualLostFraction)
-      object.add("silentMs", change.silentMs)
-      object.add("concealedFraction", change.concealedFraction)
-      object.add("jitterMs", change.jitterMs)
-      object.add("mouthToEarMs", change.mouthToEarMs)
-      object.add("bitrateBps", change.bitrateBps)
-    }
+    EventLine.line(name, id, to: lines) { fill(&$0, change) }
+  }
+
+  static let name = "audioQualityChanged"
+
+  static func fill(_ object: inout JSONObject, _ change: AudioQualityChange) {
+    object.add("bad", change.isBad)
+    object.add("reason", change.reason?.rawValue)
+    object.add("mos", change.mos)
+    object.add("lostFraction", change.lostFraction)
+    object.add("residualLostFraction", change.residualLostFraction)
+    object.add("silentMs", change.silentMs)
+    object.add("concealedFraction", change.concealedFraction)
+    object.add("jitterMs", change.jitterMs)
+    object.add("mouthToEarMs", change.mouthToEarMs)
+    object.add("bitrateBps", change.bitrateBps)
   }
 
   /// For the end table; `nil` where nothing was bad enough to be told.

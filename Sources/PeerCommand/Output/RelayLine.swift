@@ -5,13 +5,16 @@ enum RelayLine {
   static func write(_ channel: ChannelName, _ step: ChannelRelayStep, to lines: JSONLines) {
     // Who comes and goes, and is heard each time.
     switch step {
-    case .firstFrame, .firstPicture, .pictureStreamChanged, .picturesPaused, .seatChanged,
+    case .progress(.some, _), .audioQualityChanged, .firstFrame, .firstPicture,
+      .pictureStreamChanged, .picturesPaused, .seatChanged,
       .audioMuted, .messagesMissed, .rosterDiffers:
       if !lines.admitsPeersLine() { return }
     // The program has its own meters, and asks for none; `RoomMessages` has lines of its own.
     case .volumes, .activeSpeakerChanged, .message, .messageDelivery: return
-    case .connected, .lost, .refused, .subscribeFallback, .publishFallback, .audioFailed,
-      .videoFailed:
+    case .statistics(let numbers), .ended(let numbers):
+      return RelayStatsLine.write(numbers, in: channel, to: lines)
+    case .progress(nil, _), .connected, .lost, .refused, .subscribeFallback, .publishFallback,
+      .audioFailed, .videoFailed:
       break
     }
     lines.write("event") { object in
@@ -23,8 +26,16 @@ enum RelayLine {
 
   private static func fill(_ object: inout JSONObject, _ step: ChannelRelayStep) {
     switch step {
-    case .firstFrame(let uid), .firstPicture(let uid), .rosterDiffers(let uid):
+    case .rosterDiffers(let uid): object.add("uid", Int(uid))
+    case .firstFrame(let uid, let elapsed), .firstPicture(let uid, let elapsed):
       object.add("uid", Int(uid))
+      object.add("elapsedMs", Int(clamping: elapsed.milliseconds))
+    case .progress(let uid, let step):
+      object.add("uid", uid.map { Int($0) })
+      EventLine.fill(&object, step)
+    case .audioQualityChanged(let uid, let change):
+      object.add("uid", Int(uid))
+      QualityLine.fill(&object, change)
     case .pictureStreamChanged(let uid, let isLow):
       object.add("uid", Int(uid))
       object.add("stream", isLow ? "low" : "usual")
@@ -48,7 +59,8 @@ enum RelayLine {
       object.add("cached", cached)
     case .audioFailed(let reason), .videoFailed(let reason): object.add("reason", reason)
     case .refused(let reason): object.add("reason", reason.rawValue)
-    case .connected, .lost, .volumes, .activeSpeakerChanged, .message, .messageDelivery:
+    case .connected, .lost, .volumes, .activeSpeakerChanged, .message, .messageDelivery,
+      .statistics, .ended:
       break
     }
   }
@@ -74,6 +86,10 @@ enum RelayLine {
     case .picturesPaused: "relayPicturesPaused"
     case .audioFailed: "relayAudioFailed"
     case .videoFailed: "relayVideoFailed"
+    // As of a call.
+    case .progress(_, let step): EventLine.name(of: step)
+    case .audioQualityChanged: QualityLine.name
+    case .statistics, .ended: "relayStatistics"
     }
   }
 }

@@ -11,7 +11,7 @@ package struct RoomView: Sendable {
     package var isHost: Bool
     /// How loud it is, in dB below full scale.
     package var level: Double
-    /// The latest numbers of the call with it; `nil` by a relay.
+    /// The latest numbers of the call with it, or of what comes of it by a relay.
     package var numbers: CallStatistics?
 
     package init(

@@ -12,10 +12,23 @@ package enum StatsLine {
     }
   }
 
-  package static func objects(_ numbers: CallStatistics) -> [JSONObject] {
-    var objects = [inbound(numbers), outbound(numbers)]
-    objects += [remoteInbound(numbers), path(numbers), playout(numbers.received)].compactMap(\.self)
-    if let source = numbers.audio.map(mediaSource) { objects.append(source) }
+  /// What of the sound numbers tell.
+  enum Sound { case both, sent, received }
+
+  package static func objects(_ numbers: CallStatistics) -> [JSONObject] { objects(numbers, .both) }
+
+  static func objects(_ numbers: CallStatistics, _ sound: Sound) -> [JSONObject] {
+    var objects: [JSONObject?] = []
+    if sound != .sent { objects.append(inbound(numbers)) }
+    if sound != .received { objects += [outbound(numbers), remoteInbound(numbers)] }
+    objects.append(path(numbers))
+    if sound != .sent { objects.append(playout(numbers.received)) }
+    if sound != .received { objects.append(numbers.audio.map(mediaSource)) }
+    return stamped(objects.compactMap(\.self), numbers)
+  }
+
+  private static func stamped(_ sound: [JSONObject], _ numbers: CallStatistics) -> [JSONObject] {
+    var objects = sound
     objects += VideoLines.objects(numbers)
     if let usage = numbers.usage { objects.append(Self.usage(usage, numbers)) }
     return objects.map { object in

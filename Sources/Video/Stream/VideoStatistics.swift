@@ -71,4 +71,29 @@ package struct VideoReceiveStatistics: Equatable, Sendable {
   package var resetCount = 0
 
   package init() {}
+
+  /// Adds what another part of the same stream of pictures had.
+  package mutating func add(_ other: VideoReceiveStatistics) {
+    lastPacketReceived =
+      [lastPacketReceived, other.lastPacketReceived].compactMap(\.self).max()
+    packetsReceived += other.packetsReceived
+    bytesReceived += other.bytesReceived
+    retransmittedPacketsReceived += other.retransmittedPacketsReceived
+    repeatedPacketsReceived += other.repeatedPacketsReceived
+    fecPacketsReceived += other.fecPacketsReceived
+    fecBytesReceived += other.fecBytesReceived
+    fecPacketsDiscarded += other.fecPacketsDiscarded
+    framesRecovered += other.framesRecovered
+    packetsLost += other.packetsLost
+    packetsRecoveredByRetransmission += other.packetsRecoveredByRetransmission
+    packetsRecoveredByFec += other.packetsRecoveredByFec
+    packetsDiscarded += other.packetsDiscarded
+    framesReceived += other.framesReceived
+    keyFramesReceived += other.keyFramesReceived
+    framesDropped += other.framesDropped
+    framesAssembledFromMultiplePackets += other.framesAssembledFromMultiplePackets
+    nackCount += other.nackCount
+    pliCount += other.pliCount
+    resetCount += other.resetCount
+  }
 }

@@ -85,10 +85,10 @@ struct PublishFallbackTests {
     world.uplinks[1] = 90_000
     _ = world.broadcast([1], seconds: 20, from: 0, bitsPerSecond: 1_000_000)
     #expect(changes(world) == [] && pauses(world.member(2)) == [])
-    world.member(1)?.machine.setFallsBack(true)
+    world.member(1)?.machine.pictures?.setFallsBack(true)
     _ = world.broadcast([1], seconds: 20, from: 1000, bitsPerSecond: 1_000_000)
     #expect(changes(world) == [true])
-    world.member(1)?.machine.setFallsBack(false)
+    world.member(1)?.machine.pictures?.setFallsBack(false)
     _ = world.broadcast([1], seconds: 5, from: 2000, bitsPerSecond: 1_000_000)
     #expect(changes(world) == [true, false])
     #expect(pauses(world.member(2)) == [true, false])

@@ -39,7 +39,8 @@ struct RelayedPartsTests {
   @Test func `what waits leaves in order, with copies, and not when it is old`() {
     var outbox = RelayedOutbox()
     for time in 0..<12 as Range<UInt16> {
-      outbox.append(label(time * 2), [UInt8](repeating: UInt8(time), count: 20).span)
+      outbox.append(
+        label(time * 2), [UInt8](repeating: UInt8(time), count: 20).span, payloadByteCount: 7)
     }
     var times: [UInt16] = []
     var copies: [Int] = []

@@ -333,7 +333,9 @@ final class RelayedWorld {
           return []
         }
         var all = [parts.primary]
-        for index in 0..<parts.copyCount { all.append(parts.copy(index).payload) }
+        for index in 0..<parts.copyCount where parts.copy(index).coding != .unsentCount {
+          all.append(parts.copy(index).payload)
+        }
         return all.filter { !$0.isEmpty }.map { place in place.range.map { body[$0] } }
       }
       guard let bodies else { return }

@@ -1,0 +1,203 @@
+internal import Peer
+internal import Primitives
+internal import Reactor
+
+/// The states of all streams of a channel by a relay: those of this side, and those of each host.
+/// The rules are those of a call (`CallStreams`). Pure; each method returns what is to be told.
+struct RelayedStreams {
+  /// Whom something holds for: all hosts, or none of them, but for some.
+  struct Choice: Sendable, Equatable {
+    var all = false
+    private var others: Set<UInt32> = []
+
+    init(all: Bool = false) { self.all = all }
+
+    mutating func set(_ isOn: Bool, _ uid: UInt32) {
+      if isOn == all { others.remove(uid) } else if others.count < Self.most { others.insert(uid) }
+    }
+
+    mutating func remove(_ uid: UInt32) { others.remove(uid) }
+
+    func covers(_ uid: UInt32) -> Bool { all != others.contains(uid) }
+
+    /// It holds for every host there may be.
+    var isAll: Bool { all && others.isEmpty }
+
+    /// More than a relay has sources.
+    private static let most = 256
+  }
+
+  /// What this side does not want of hosts.
+  var mutes = (audio: Choice(), video: Choice())
+  let began: Instant
+  private var own: CallStreams
+  private var hosts: [UInt32: CallStreams] = [:]
+  /// There is a seat, and media may flow.
+  private var hasSeat = false
+  private var hasScreen = false
+  private var isAudioOnly = false
+
+  init(now: Instant = SystemClock.now) {
+    began = now
+    own = CallStreams(now: now)
+  }
+
+  /// All hosts, by rising uid.
+  var uids: [UInt32] { hosts.keys.sorted() }
+  var isPublishingAudio: Bool { own.isPublishingAudio }
+  func expectsPictures(of uid: UInt32) -> Bool { hosts[uid]?.expectsPictures ?? true }
+  func isMuted(_ uid: UInt32) -> Bool { hosts[uid]?.isRemoteAudioMuted ?? false }
+
+  // MARK: - Beginning and end
+
+  /// A host is in the channel.
+  mutating func add(_ uid: UInt32, hasScreen: Bool, now: Instant) -> [ChannelRelayStep] {
+    self.hasScreen = hasScreen
+    guard hosts[uid] == nil else { return [] }
+    hosts[uid] = CallStreams(now: now)
+    return beginHost(uid, now: now)
+  }
+
+  mutating func remove(_ uid: UInt32, now: Instant) -> [ChannelRelayStep] {
+    mutes.audio.remove(uid)
+    mutes.video.remove(uid)
+    guard var streams = hosts.removeValue(forKey: uid) else { return [] }
+    return steps(streams.end(now: now), of: uid, now: now)
+  }
+
+  /// There is a seat.
+  mutating func begin(now: Instant) -> [ChannelRelayStep] {
+    hasSeat = true
+    return uids.flatMap { beginHost($0, now: now) }
+  }
+
+  /// There is none any more. Who is host stays so.
+  mutating func end(now: Instant) -> [ChannelRelayStep] {
+    hasSeat = false
+    isAudioOnly = false
+    var told = endOwn(now: now)
+    for uid in uids {
+      guard var streams = hosts[uid] else { continue }
+      told += steps(streams.end(now: now), of: uid, now: now)
+      hosts[uid] = CallStreams(now: now)
+    }
+    return told
+  }
+
+  private mutating func beginHost(_ uid: UInt32, now: Instant) -> [ChannelRelayStep] {
+    guard hasSeat, var streams = hosts[uid] else { return [] }
+    var told = Self.apply(mutes, to: &streams, uid, now: now)
+    var beginning = CallStreams.Beginning(hasVideoSink: hasScreen)
+    beginning.isOwn = false
+    told += streams.begin(beginning, now: now)
+    hosts[uid] = streams
+    return steps(told, of: uid, now: now)
+  }
+
+  /// This side publishes from now on.
+  mutating func beginOwn(
+    _ sound: RelayedSound, _ view: RelayedView, now: Instant
+  ) -> [ChannelRelayStep] {
+    var beginning = CallStreams.Beginning(hasAudioSource: true, isAudioMuted: sound.isMuted)
+    beginning.hasVideoSource = view.isSending
+    beginning.isVideoMuted = view.isMuted
+    beginning.isRemote = false
+    return steps(own.begin(beginning, now: now), of: nil, now: now)
+  }
+
+  mutating func endOwn(now: Instant) -> [ChannelRelayStep] {
+    let told = own.end(now: now)
+    if !told.isEmpty { own = CallStreams(now: now) }
+    return steps(told, of: nil, now: now)
+  }
+
+  // MARK: - Changes
+
+  mutating func changeOwn(
+    _ body: (inout CallStreams) -> [CallProgress]
+  ) -> [ChannelRelayStep] {
+    steps(body(&own), of: nil, now: began)
+  }
+
+  /// One that comes without having been told of is a host as well.
+  mutating func change(
+    _ uid: UInt32, now: Instant, _ body: (inout CallStreams) -> [CallProgress]
+  ) -> [ChannelRelayStep] {
+    var told = hosts[uid] == nil ? add(uid, hasScreen: hasScreen, now: now) : []
+    guard var streams = hosts[uid] else { return told }
+    told += steps(body(&streams), of: uid, now: now)
+    hosts[uid] = streams
+    return told
+  }
+
+  mutating func changeVideo(
+    of uid: UInt32, now: Instant = SystemClock.now,
+    _ body: (inout RemoteVideo) -> [RemoteVideoStep]
+  ) -> [ChannelRelayStep] {
+    change(uid, now: now) { $0.changeRemoteVideo(now: now, body) }
+  }
+
+  /// What the threads of the own pictures have noted, and whether some have left.
+  mutating func handleOwn(
+    _ notes: [VideoNote], hasSent: Bool, now: Instant
+  ) -> [ChannelRelayStep] {
+    var told = notes.flatMap { own.handle($0, now: now) }
+    if hasSent, own.awaitsVideoFrame { told += own.handleVideoSent(now: now) }
+    return steps(told, of: nil, now: now)
+  }
+
+  mutating func handle(
+    _ notes: [VideoNote], of uid: UInt32, now: Instant
+  ) -> [ChannelRelayStep] {
+    change(uid, now: now) { streams in notes.flatMap { streams.handle($0, now: now) } }
+  }
+
+  /// The relay sends no pictures at all, because the line does not carry them, or some again.
+  mutating func handleView(isAudioOnly: Bool, now: Instant) -> [ChannelRelayStep] {
+    guard isAudioOnly != self.isAudioOnly else { return [] }
+    self.isAudioOnly = isAudioOnly
+    return uids.flatMap { uid in
+      changeVideo(of: uid, now: now) { $0.handle(subscribesAudioOnly: isAudioOnly) }
+    }
+  }
+
+  /// What is wanted of hosts is another thing than before.
+  mutating func applyMutes(now: Instant) -> [ChannelRelayStep] {
+    uids.flatMap { uid in
+      let mutes = self.mutes
+      return change(uid, now: now) { Self.apply(mutes, to: &$0, uid, now: now) }
+    }
+  }
+
+  /// Tells the machine of a seat whose pictures are wanted.
+  func inform(_ machine: borrowing ChannelRelayMachine, hasScreen: Bool) {
+    machine.pictures?.setReceives(hasScreen && !mutes.video.isAll)
+    for uid in uids { machine.pictures?.setUnwanted(mutes.video.covers(uid), uid) }
+  }
+
+  private static func apply(
+    _ mutes: (audio: Choice, video: Choice), to streams: inout CallStreams, _ uid: UInt32,
+    now: Instant
+  ) -> [CallProgress] {
+    streams.setRemoteAudioUnwanted(mutes.audio.covers(uid), now: now)
+      + streams.changeRemoteVideo(now: now) { $0.handle(isUnwanted: mutes.video.covers(uid)) }
+  }
+
+  // MARK: - What is told
+
+  func milliseconds(at now: Instant) -> Int { Int((now - began).milliseconds) }
+
+  private func steps(
+    _ progress: [CallProgress], of uid: UInt32?, now: Instant
+  ) -> [ChannelRelayStep] {
+    progress.compactMap { step in
+      switch step {
+      case .firstFrameReceived: uid.map { .firstFrame(uid: $0, elapsed: now - began) }
+      case .videoFailed(let text): .videoFailed(text)
+      // A relay's members say it in words of their own: `audioMuted`, `picturesPaused`.
+      case .remoteAudioMuted, .remoteVideoMuted: nil
+      default: .progress(uid: uid, step)
+      }
+    }
+  }
+}

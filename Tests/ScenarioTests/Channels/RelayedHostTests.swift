@@ -1,0 +1,81 @@
+import Congestion
+import Primitives
+import Testing
+import Wire
+
+@testable import Peer
+
+/// What has come of a host by a relay, and what the relay has left out of it.
+struct RelayedHostTests {
+  private var host = RelayedHost(capacity: 8)
+  private var now = Instant(nanoseconds: 1_000_000_000)
+
+  private mutating func speak(_ time: UInt16, level: UInt8 = 20, lastOther: Instant? = nil) {
+    host.recordFrame(
+      ChannelAudioLabel(
+        length: .milliseconds20, isMarked: false, mediaTime: time, level: level), byteCount: 80,
+      lastOther: lastOther, now: now)
+  }
+
+  @Test mutating func `a gap after silence is the relay's, one in speech is loss`() {
+    speak(0)
+    speak(2)
+    speak(10)
+    #expect(host.leftOut == 0 && !host.isSilent)
+    speak(12, level: 127)
+    #expect(host.isSilent)
+    now = now + .seconds(1)
+    speak(112, level: 127)
+    #expect(host.leftOut == 49)
+    speak(116)
+    #expect(host.leftOut == 50 && !host.isSilent)
+    // One that was overtaken ends no gap.
+    speak(114, level: 127)
+    #expect(host.leftOut == 50 && !host.isSilent)
+    #expect(host.counters.packetsReceived == 7 && host.counters.payloadBytesReceived == 560)
+  }
+
+  @Test mutating func `a host that is missing while others are heard was left out`() {
+    speak(65_500)
+    let before = now
+    now = now + .seconds(1)
+    // The line was down for all.
+    speak(64, lastOther: before)
+    #expect(host.leftOut == 0)
+    now = now + .seconds(1)
+    speak(164, lastOther: now)
+    #expect(host.leftOut == 49)
+    now = now + .milliseconds(400)
+    speak(204, lastOther: now)
+    #expect(host.leftOut == 49)
+  }
+
+  /// Goal: who hears silence by a relay loses nothing.
+  @Test func `numbers of the way and of a host, and silence that is no loss`() throws {
+    let world = try RelayedWorld(seed: 901)
+    for uid in 1...3 as ClosedRange<UInt32> { try world.join(uid, uid == 3 ? .audience : .host) }
+    world.run(.seconds(1))
+    for time in UInt16(0)..<200 {
+      world.speak(1, time * 2, level: time < 50 ? 20 : 127)
+      world.run(.milliseconds(20))
+    }
+    let listener = try #require(world.member(3))
+    let read = (
+      host: LinkStatistics(listener.machine, of: 1), none: LinkStatistics(listener.machine, of: 2),
+      way: LinkStatistics(listener.machine, now: world.now)
+    )
+    let host = try #require(read.host)
+    #expect((60...70).contains(host.media.packetsReceived))
+    #expect(read.none == nil)
+    let way = try #require(read.way)
+    #expect(way.media.packetsReceived == host.media.packetsReceived && way.roundTrip != nil)
+    #expect(way.arrivals.received > host.media.packetsReceived)
+    let sender = try #require(world.member(1))
+    let found = LinkStatistics(sender.machine, now: world.now)
+    let sent = try #require(found)
+    #expect(sent.media.packetsSent == 200 && sent.media.payloadBytesSent == 200 * 80)
+    #expect((200 * 110...200 * 123).contains(Int(sent.media.wireBytesSent)))
+    let isSilent = listener.machine.isSilent(1)
+    #expect(isSilent)
+  }
+}
