@@ -9,7 +9,7 @@ import Testing
   static let mostUnmeasured = 40
 
   private static let table = CoverageTable(
-    Repository.text("Tests/TidyTests/coverage.txt") ?? "")
+    Repository.text("tools/lib/coverage.txt") ?? "")
   /// All but the first lines of the programs.
   private static let sources = Repository.sources.filter { $0.stem != "main" }
 
