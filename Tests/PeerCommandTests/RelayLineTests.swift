@@ -55,7 +55,8 @@ struct RelayLineTests {
       hosts: [RelayStatistics.Host(uid: 7, numbers: Sample.statistics())])
     RelayStatsLine.write(all, in: tea, to: JSONLines(to: [file], wallNanoseconds: { 0 }))
     let text = String(decoding: try folder.bytes(of: "lines"), as: UTF8.self)
-    let lines = text.split(separator: "\n").compactMap { JSONReader.value(of: $0) }
+    // The first line is that of the schema.
+    let lines = text.split(separator: "\n").dropFirst().compactMap { JSONReader.value(of: $0) }
     #expect(lines.count == 2 && lines.allSatisfy { $0["type"]?.asString == "stats" })
     #expect(lines.allSatisfy { $0["channel"]?.asString == "tea" })
     let types = lines.map { line -> [String] in

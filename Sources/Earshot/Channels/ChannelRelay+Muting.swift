@@ -11,7 +11,7 @@ extension ChannelRelay {
   public func setAudioMuted(_ isMuted: Bool) {
     sound.isMuted = isMuted
     tellMute()
-    tell(streams.changeOwn { $0.setAudioMuted(isMuted, now: SystemClock.now) })
+    emit(streams.changeOwn { $0.setAudioMuted(isMuted, now: SystemClock.now) })
   }
 
   /// Whether the own pictures are kept back. Who wants them is told
@@ -22,7 +22,7 @@ extension ChannelRelay {
   public func setVideoMuted(_ isMuted: Bool) {
     view.isMuted = isMuted
     tellMute()
-    tell(streams.changeOwn { $0.setVideoMuted(isMuted, now: SystemClock.now) })
+    emit(streams.changeOwn { $0.setVideoMuted(isMuted, now: SystemClock.now) })
   }
 
   /// Whether a host's sound is played. What comes of it is dropped, and its streams say so; it is
@@ -53,7 +53,7 @@ extension ChannelRelay {
   private func applyRemoteMutes() {
     sound.apply(streams.mutes.audio)
     tellMute()
-    tell(streams.applyMutes(now: SystemClock.now))
+    emit(streams.applyMutes(now: SystemClock.now))
     view.apply(streams)
   }
 

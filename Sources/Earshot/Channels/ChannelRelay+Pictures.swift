@@ -16,7 +16,7 @@ extension ChannelRelay {
     case .firstPicture(let uid):
       options.onStep(.firstPicture(uid: uid, elapsed: SystemClock.now - streams.began))
     case .pictureViewChanged(let most):
-      tell(streams.handleView(isAudioOnly: most == .audioOnly, now: SystemClock.now))
+      emit(streams.handleView(isAudioOnly: most == .audioOnly, now: SystemClock.now))
       view.apply(streams)
     case .pictureArrived(let uid): takePictures(uid)
     case .publishFallback(let change):
@@ -24,9 +24,9 @@ extension ChannelRelay {
       let told = FallbackChange(change, .publish, atMs: streams.milliseconds(at: now))
       numbers.append(told)
       options.onStep(.publishFallback(told))
-      tell(streams.changeOwn { $0.setVideoPaused(told.isAudioOnly, now: now) })
+      emit(streams.changeOwn { $0.setVideoPaused(told.isAudioOnly, now: now) })
     case .picturesPaused(let uid, let isPaused):
-      tell(streams.changeVideo(of: uid) { $0.handle(sends: !isPaused, isPaused: false) })
+      emit(streams.changeVideo(of: uid) { $0.handle(sends: !isPaused, isPaused: false) })
       view.apply(streams)
     default: break
     }
@@ -47,7 +47,7 @@ extension ChannelRelay {
         view.sendFrames(by: &machine, now: now)
       })
     else { return }
-    tell(streams.handleOwn(found.notes, hasSent: found.count > 0, now: SystemClock.now))
+    emit(streams.handleOwn(found.notes, hasSent: found.count > 0, now: SystemClock.now))
   }
 
   func takePictures(_ uid: UInt32) {
@@ -67,9 +67,9 @@ extension ChannelRelay {
         view.showFrames(of: uid, by: &machine, now: now)
       })
     else { return }
-    if found.count > 0 { tell(streams.changeVideo(of: uid) { $0.handleArrival() }) }
+    if found.count > 0 { emit(streams.changeVideo(of: uid) { $0.handleArrival() }) }
     guard !found.notes.isEmpty else { return }
-    tell(streams.handle(found.notes, of: uid, now: SystemClock.now))
+    emit(streams.handle(found.notes, of: uid, now: SystemClock.now))
     view.apply(streams)
   }
 }

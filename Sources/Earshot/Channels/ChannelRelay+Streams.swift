@@ -5,7 +5,7 @@ internal import Reactor
 
 /// What becomes of streams, and what is told of them.
 extension ChannelRelay {
-  func tell(_ steps: [ChannelRelayStep]) {
+  func emit(_ steps: [ChannelRelayStep]) {
     for step in steps { options.onStep(step) }
   }
 
@@ -19,7 +19,7 @@ extension ChannelRelay {
   private func handleSound(_ audio: CallAudio, of uid: UInt32) {
     let now = SystemClock.now
     for note in audio.rings.notes.withLock({ $0.drain() }) {
-      tell(streams.change(uid, now: now) { $0.handle(note, now: now) })
+      emit(streams.change(uid, now: now) { $0.handle(note, now: now) })
       // Nothing comes of it while others are heard: the relay leaves it out.
       if note == .frozen, sound.isOtherHeard(than: uid, now: now) { sound.setSilent(true, uid) }
     }
@@ -32,30 +32,30 @@ extension ChannelRelay {
   func handleOwnSound(hasSent: Bool) {
     let now = SystemClock.now
     if hasSent, streams.isPublishingAudio {
-      tell(streams.changeOwn { $0.handleAudioSent(now: now) })
+      emit(streams.changeOwn { $0.handleAudioSent(now: now) })
     }
     if let driver { numbers.sampleNetwork(driver, now: now) }
     guard let rings = sound.sendingRings else { return }
     for note in rings.notes.withLock({ $0.drain() }) {
-      tell(streams.changeOwn { $0.handle(note, now: now) })
+      emit(streams.changeOwn { $0.handle(note, now: now) })
     }
     for note in rings.takeMixing() { options.onStep(.progress(uid: nil, CallProgress(note))) }
   }
 
   func handleFirstFrame(of uid: UInt32) {
     let now = SystemClock.now
-    tell(streams.change(uid, now: now) { $0.handleAudioArrival(now: now) + [.firstFrameReceived] })
+    emit(streams.change(uid, now: now) { $0.handleAudioArrival(now: now) + [.firstFrameReceived] })
   }
 
   func handleRemoteMute(_ uid: UInt32, _ isMuted: Bool) {
     let now = SystemClock.now
     sound.setSilent(isMuted, uid)
-    tell(streams.change(uid, now: now) { $0.setRemoteAudioMuted(isMuted, now: now) })
+    emit(streams.change(uid, now: now) { $0.setRemoteAudioMuted(isMuted, now: now) })
   }
 
   /// A host is gone.
   func removeHost(_ uid: UInt32) {
-    tell(streams.remove(uid, now: SystemClock.now))
+    emit(streams.remove(uid, now: SystemClock.now))
     sound.remove(uid, on: loop)
     view.remove(uid, on: loop)
   }

@@ -120,7 +120,7 @@ public actor ChannelRelay {
       await refreshRoster()
       removeHost(uid)
     case .userJoined(let user, _):
-      tell(streams.add(user.uid, hasScreen: options.makeVideoSink != nil, now: SystemClock.now))
+      emit(streams.add(user.uid, hasScreen: options.makeVideoSink != nil, now: SystemClock.now))
       await refreshRoster()
     case .audienceJoined, .memberChecked, .rejoined: await refreshRoster()
     case .roleChanged(_, let role): await changeRole(to: role.wire)
@@ -144,7 +144,7 @@ public actor ChannelRelay {
   }
 
   private func leaveRelay() async {
-    tell(streams.end(now: SystemClock.now))
+    emit(streams.end(now: SystemClock.now))
     tellEnd()
     view.stop(on: loop)
     sound.stop(on: loop)
@@ -197,8 +197,7 @@ public actor ChannelRelay {
       let machine = try ChannelRelayMachine(
         materials.settings, identity: materials.takeIdentity(), random: .system,
         now: SystemClock.now)
-      let any = SocketAddress(
-        family: grant.address.family, high: 0, low: 0, port: 0)
+      let any = SocketAddress(family: grant.address.family, high: 0, low: 0, port: 0)
       let driver = MachineDriver(machine, socket: try UDPSocket(binding: any), on: loop)
       self.driver = driver
       place = (grant.relay, grant.address)
@@ -218,7 +217,7 @@ public actor ChannelRelay {
     case .connected:
       toldRefusal = nil
       numbers.isLost = false
-      tell(streams.begin(now: SystemClock.now))
+      emit(streams.begin(now: SystemClock.now))
     case .publishing: beginSending()
     case .lost: numbers.isLost = true
     case .grantNeeded: askAgain(after: .zero)
@@ -261,13 +260,11 @@ public actor ChannelRelay {
     if role == .audience {
       view.stopSending(on: loop)
       sound.stopSending(on: loop)
-      tell(streams.endOwn(now: SystemClock.now))
+      emit(streams.endOwn(now: SystemClock.now))
     }
     let standing = await RelayedMembership.standing(channel.endpoint, channel.name)
     guard let standing, self.role == role else { return }
-    driver?.withMachine { machine, now in
-      machine.handleRole(role, token: standing.token, now: now)
-    }
+    driver?.withMachine { $0.handleRole(role, token: standing.token, now: $1) }
     await refreshRoster()
   }
 
@@ -306,13 +303,11 @@ public actor ChannelRelay {
       return options.onStep(.audioFailed("\(error)"))
     }
     beginSendingPictures()
-    tell(streams.beginOwn(sound, view, now: SystemClock.now))
+    emit(streams.beginOwn(sound, view, now: SystemClock.now))
   }
 
   private func sendAudio() {
-    let hasSent = driver?.withMachine { machine, now in
-      sound.sendFrames(by: &machine, now: now)
-    }
+    let hasSent = driver?.withMachine { machine, now in sound.sendFrames(by: &machine, now: now) }
     handleOwnSound(hasSent: hasSent == true)
   }
 
@@ -322,8 +317,6 @@ public actor ChannelRelay {
     } catch {
       return options.onStep(.audioFailed("\(error)"))
     }
-    driver?.withMachine { machine, now in
-      sound.playFrames(of: uid, by: &machine, now: now)
-    }
+    driver?.withMachine { machine, now in sound.playFrames(of: uid, by: &machine, now: now) }
   }
 }

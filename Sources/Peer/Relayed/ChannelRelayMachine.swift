@@ -311,9 +311,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     guard bytes.first != MuteWord.messageType else { return readMute(bytes, of: uid, now: now) }
     do throws(KeyMessageError) {
       try keys.handleMessage(bytes.span, from: uid, identity: identity, now: now)
-    } catch {
-      // Counted by the keys: `GroupKeyCounters`.
-    }
+    } catch {}  // Counted by the keys: `GroupKeyCounters`.
   }
 
   private mutating func settle(now: Instant) {
@@ -346,8 +344,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
       isConnected = true
       watch.restart(now: now)
       if let association = link.association {
-        // Until pictures come: each report wakes the relay, of however many members.
-        association.recorder.interval = FeedbackRecorder.audioInterval
+        association.recorder.interval = FeedbackRecorder.audioInterval  // Until pictures come.
         let knowsLow = link.standing.terms?.payload.hasPairs ?? false
         pictures?.open(on: association, knowsLow: knowsLow)
       }

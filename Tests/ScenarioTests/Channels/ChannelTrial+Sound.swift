@@ -87,7 +87,9 @@ extension ChannelTrial {
           return []
         }
         var all = [parts.primary]
-        for index in 0..<parts.copyCount { all.append(parts.copy(index).payload) }
+        for index in 0..<parts.copyCount where parts.copy(index).coding != .unsentCount {
+          all.append(parts.copy(index).payload)
+        }
         return all.filter { !$0.isEmpty }.map { place in place.range.map { body[$0] } }
       }
       guard let body else { return }
