@@ -25,26 +25,26 @@ extension ChannelRelay {
     emit(streams.changeOwn { $0.setVideoMuted(isMuted, now: SystemClock.now) })
   }
 
-  /// Whether a host's sound is played. What comes of it is dropped, and its streams say so; it is
-  /// not told. Holds over new seats, until it leaves.
+  /// Plays a host's sound no more, or again. Meanwhile it is dropped, and its streams say so; the
+  /// host is not told. It holds over new seats, until the host leaves.
   public func setRemoteAudioMuted(_ isMuted: Bool, of uid: UInt32) {
     streams.mutes.audio.set(isMuted, uid)
     applyRemoteMutes()
   }
 
-  /// The same of all hosts, also of those who come later: what was set for one of them before ends.
+  /// Does so with the sound of all hosts, later ones too. What was set for single ones ends.
   public func setAllRemoteAudioMuted(_ isMuted: Bool) {
     streams.mutes.audio = RelayedStreams.Choice(all: isMuted)
     applyRemoteMutes()
   }
 
-  /// Whether a host's pictures are shown. They are not decoded, and none are asked for again.
+  /// Shows a host's pictures no more, or again. Meanwhile they are not decoded, nor repaired.
   public func setRemoteVideoMuted(_ isMuted: Bool, of uid: UInt32) {
     streams.mutes.video.set(isMuted, uid)
     applyRemoteMutes()
   }
 
-  /// The same of all hosts, also of those who come later: the relay sends none.
+  /// Does so with the pictures of all, later ones too. Without an exception the relay sends none.
   public func setAllRemoteVideoMuted(_ isMuted: Bool) {
     streams.mutes.video = RelayedStreams.Choice(all: isMuted)
     applyRemoteMutes()
@@ -57,12 +57,11 @@ extension ChannelRelay {
     view.apply(streams)
   }
 
-  /// The machine of a new seat knows nothing of it.
+  /// The machine of a new seat knows nothing of it, and none of a host who has just come.
   func tellMute() {
-    let (isMuted, isVideoMuted) = (sound.isMuted, view.isMuted)
     driver?.withMachine { machine, now in
-      machine.setAudioMuted(isMuted, now: now)
-      machine.setVideoMuted(isVideoMuted, now: now)
+      machine.setAudioMuted(sound.isMuted, now: now)
+      machine.setVideoMuted(view.isMuted, now: now)
       streams.inform(machine, hasScreen: options.makeVideoSink != nil)
     }
   }

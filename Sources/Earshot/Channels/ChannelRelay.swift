@@ -121,6 +121,7 @@ public actor ChannelRelay {
       removeHost(uid)
     case .userJoined(let user, _):
       emit(streams.add(user.uid, hasScreen: options.makeVideoSink != nil, now: SystemClock.now))
+      tellMute()
       await refreshRoster()
     case .audienceJoined, .memberChecked, .rejoined: await refreshRoster()
     case .roleChanged(_, let role): await changeRole(to: role.wire)
@@ -205,7 +206,7 @@ public actor ChannelRelay {
       tellMute()
       try numbers.begin(on: loop) { now in self.tellStatistics(now: now) }
     } catch {
-      driver = nil
+      forgetDriver()?.stop()
       return options.onStep(.audioFailed("\(error)"))
     }
     await refreshRoster()

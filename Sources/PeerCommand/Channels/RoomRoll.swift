@@ -81,6 +81,8 @@ struct RoomRoll {
     if numbers == nil { entries[index].close() } else { entries[index].numbers = numbers }
   }
 
+  func isThere(_ uid: UInt32) -> Bool { index(of: uid).map { entries[$0].isThere } ?? false }
+
   /// The latest who had it.
   private func index(of uid: UInt32) -> Int? { entries.lastIndex { $0.user.uid == uid } }
 
