@@ -2,6 +2,7 @@
 
 import signal
 import time
+import wave
 
 from channels import joined, level, named, seconds_loud, summary, tone
 from lab import ADDRESS, BIN, PORT
@@ -61,9 +62,6 @@ def scenario_24_one_publish_slot(lab):
         heard = summary(program)["membersHeard"]
         equal(heard, 1 if room == "milk" else 0, f"hosts that {room} heard")
     equal(alice.wait(15), 0, f"exit code ({alice.describe()})")
-    with open(lab.path(alice.label + ".err")) as file:
-        said = file.read()
-    equal("Another channel has the role host" in said, True, f"what alice was told: {said!r}")
     equal(named(alice, "roleChanged"), [], "roles that changed")
     equal([line["uid"] for line in named(others["tea"], "userJoined")], [], "hosts of tea")
     loud = seconds_loud(lab.path("milk.wav"), 440, range(3, 9))
@@ -105,8 +103,10 @@ def scenario_26_roles(lab):
         equal(program.wait(5), 0, f"exit code ({program.describe()})")
     equal(alice.wait(25), 0, f"exit code ({alice.describe()})")
     equal(len(named(carol, "roleChanged")), 2, "roles that carol changed to")
+    with wave.open(lab.path("alice.wav")) as file:
+        length = file.getnframes() // 48000
     loud = [
-        "#" if level(lab.path("alice.wav"), 700, second) > 4000 else "." for second in range(17)
+        "#" if level(lab.path("alice.wav"), 700, second) > 4000 else "." for second in range(length)
     ]
     pattern = "".join(loud).strip(".")
     equal(3 <= len(pattern) <= 5 and "." not in pattern, True, "".join(loud))
