@@ -202,7 +202,7 @@ import Wire
     #expect(all.own.received.packetsReceived == host.received.packetsReceived)
     let sender = try #require(await relays[0].statistics).own
     #expect(sender.sent.packetsSent >= 100 && sender.sent.bitrateBps > 10_000)
-    withKnownIssue("the first seconds count losses that are none", isIntermittent: true) {
+    withKnownIssue("what was sent before the relay reports is lost", isIntermittent: true) {
       #expect(sender.qualityTx == 1 && sender.sent.lostFraction == 0)
     }
     await endpoint.pause(.milliseconds(500))

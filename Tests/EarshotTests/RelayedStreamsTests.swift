@@ -115,9 +115,16 @@ import Video
       told(streams.handle([.shown(frame)], of: 7, now: now)).first
         == "7 remoteVideo: stopped > decoding, remoteUnmuted")
     #expect(
-      told(streams.handleView(isAudioOnly: true, now: now)).first
+      told(streams.handleView(.audioOnly, now: now)).first
         == "7 remoteVideo: decoding > frozen, audioFallback")
-    #expect(streams.handleView(isAudioOnly: true, now: now).isEmpty)
+    #expect(streams.handleView(.audioOnly, now: now).isEmpty)
     #expect(streams.handle([.noDecoder("none")], of: 7, now: now).first == .videoFailed("none"))
+    _ = streams.add(8, hasScreen: true, now: now)
+    #expect(!streams.expectsPictures(of: 8), "who comes meanwhile shows nothing either")
+    let again = streams.restartView(now: now)
+    #expect(again.first == .subscribeFallback(.usual) && streams.expectsPictures(of: 8))
+    #expect(streams.restartView(now: now).isEmpty, "told once")
+    _ = streams.handleView(.lowStream, now: now)
+    #expect(streams.restartView(now: now) == [.subscribeFallback(.usual)])
   }
 }

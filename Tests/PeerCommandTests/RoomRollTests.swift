@@ -54,6 +54,28 @@ struct RoomRollTests {
     #expect(roll.entries[0].residualLost == 2 && text.contains("\"residualLost\":2,"))
   }
 
+  /// A relay that is followed by another one counts on; a pipeline that begins anew does not.
+  @Test func `packets by a relay count once, over all relays`() {
+    var roll = RoomRoll()
+    roll.add(Self.user(7))
+    func numbers(_ received: Int) -> CallStatistics {
+      var numbers = Sample.statistics()
+      numbers.received.packetsReceived = received
+      numbers.received.packetsLost = 0
+      return numbers
+    }
+    for received in [100, 200, 200, 300] { roll.setNumbers(numbers(received), of: 7, by: .relay) }
+    #expect(roll.entries[0].packets == 300)
+    roll.setNumbers(numbers(50), of: 7, by: .relay)
+    #expect(roll.entries[0].packets == 350, "the way was a mesh for a while")
+    roll.setNumbers(numbers(400), of: 7)
+    #expect(roll.entries[0].packets == 750, "a call")
+    roll.setNumbers(nil, of: 7)
+    #expect(roll.entries[0].packets == 750 && roll.isThere(7))
+    roll.leave(7, heard: .zero)
+    #expect(roll.entries[0].packets == 750 && !roll.isThere(7))
+  }
+
   @Test func `no channel fills the roll`() {
     var roll = RoomRoll()
     for uid in 1...1100 as ClosedRange<UInt32> { roll.add(Self.user(uid)) }

@@ -56,7 +56,8 @@ def scenario_24_one_publish_slot(lab):
     others["milk"].wait_line(lambda line: line.get("name") == "firstFrameReceived", 5)
     time.sleep(2)
     # The slot is milk's: tea's is refused by the program itself.
-    alice.signal(signal.SIGUSR2)
+    refusal = changes_role(alice, "roleChangeFailed")
+    equal((refusal["channel"], refusal["role"]), ("tea", "audience"), f"the refusal ({refusal})")
     for room, program in others.items():
         equal(program.wait(15), 0, f"exit code ({program.describe()})")
         heard = summary(program)["membersHeard"]

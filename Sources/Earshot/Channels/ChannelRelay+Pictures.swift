@@ -16,7 +16,7 @@ extension ChannelRelay {
     case .firstPicture(let uid):
       options.onStep(.firstPicture(uid: uid, elapsed: SystemClock.now - streams.began))
     case .pictureViewChanged(let most):
-      emit(streams.handleView(isAudioOnly: most == .audioOnly, now: SystemClock.now))
+      emit(streams.handleView(PictureFallback(most), now: SystemClock.now))
       view.apply(streams)
     case .pictureArrived(let uid): takePictures(uid)
     case .publishFallback(let change):

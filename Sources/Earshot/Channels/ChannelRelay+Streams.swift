@@ -58,6 +58,7 @@ extension ChannelRelay {
     emit(streams.remove(uid, now: SystemClock.now))
     sound.remove(uid, on: loop)
     view.remove(uid, on: loop)
+    driver?.withMachine { machine, _ in machine.forgetMedia(of: uid) }
   }
 
   // MARK: - Numbers

@@ -160,6 +160,8 @@ public actor ChannelRelay {
   private func dropDriver() {
     tellEnd()
     forgetDriver()?.stop()
+    emit(streams.restartView(now: SystemClock.now))
+    view.apply(streams)
   }
 
   private func forgetDriver() -> MachineDriver<ChannelRelayMachine>? {
@@ -204,7 +206,7 @@ public actor ChannelRelay {
       place = (grant.relay, grant.address)
       try driver.start { event in self.handleEvent(event) }
       tellMute()
-      try numbers.begin(on: loop) { now in self.tellStatistics(now: now) }
+      try numbers.begin(on: loop, sound.playingUIDs) { now in self.tellStatistics(now: now) }
     } catch {
       forgetDriver()?.stop()
       return options.onStep(.audioFailed("\(error)"))
@@ -228,17 +230,14 @@ public actor ChannelRelay {
     case .firstPicture, .pictureViewChanged, .pictureArrived, .publishFallback, .picturesPaused:
       handlePictureEvent(event)
     case .audioArrived(let uid): takeAudio(uid)
-    case .seatChanged, .rosterDiffers, .message, .messagesMissed, .messageFinished,
-      .pictureStreamChanged:
-      break
+    default: break
     }
   }
 
   private func handleRefusal(_ refusal: RelayRefusal) {
     if toldRefusal != refusal { options.onStep(.refused(refusal)) }
     toldRefusal = refusal
-    // Where there is no room another grant makes none.
-    if refusal != .relayFull { askAgain(after: .seconds(2)) }
+    if refusal != .relayFull { askAgain(after: .seconds(2)) }  // A grant makes no room.
   }
 
   private func askAgain(after wait: Duration) {

@@ -13,6 +13,8 @@ struct RelayedNumbers {
     var told = ToldNumbers()
     var grader = CallGrader()
     var heard: UInt64 = 0
+    /// Its first numbers are of a former seat as well: they grade nothing.
+    var isInherited = false
   }
 
   /// Of the loop that tells them.
@@ -35,13 +37,16 @@ struct RelayedNumbers {
   // MARK: - Inputs
 
   /// There is a seat, or another one.
+  ///
+  /// - Parameter playing: Hosts that were heard before; their pipelines count on.
   mutating func begin(
-    on loop: EventLoop, _ body: @escaping (Instant) -> Void
+    on loop: EventLoop, _ playing: [UInt32], _ body: @escaping (Instant) -> Void
   ) throws(ReactorError) {
     let former = self
     self = RelayedNumbers()
     timer = if let known = former.timer { known } else { try loop.addTimer(body) }
     usage = former.usage
+    for uid in playing { hosts[uid] = Row(isInherited: true) }
     if let timer { loop.setDeadline(timer, began + Self.interval) }
   }
 
@@ -66,6 +71,7 @@ struct RelayedNumbers {
     _ uid: UInt32, _ driver: Driver, _ sound: RelayedSound, _ view: RelayedView, now: Instant
   ) {
     if let last = host(uid, driver, sound, view, now: now) {
+      gone.removeAll { $0.uid == uid }
       gone.append(RelayStatistics.Host(uid: uid, numbers: last))
       if gone.count > Self.mostGone { gone.removeFirst() }
     }
@@ -123,7 +129,12 @@ struct RelayedNumbers {
       // Of more than three who speak the relay leaves some out, and tells nobody.
       let isDue = isLost || (!streams.isMuted(uid) && heardCount < Self.mostHeard)
       surroundings.receives = counts[index] > 0 || isDue
-      row.grader.turn(&rows[index].numbers, surroundings)
+      if row.isInherited {
+        row.grader.begin(rows[index].numbers)
+        row.isInherited = false
+      } else {
+        row.grader.turn(&rows[index].numbers, surroundings)
+      }
       row.heard = rows[index].numbers.fates.heard
       hosts[uid] = row
     }
@@ -140,7 +151,8 @@ struct RelayedNumbers {
     for index in all.hosts.indices {
       hosts[all.hosts[index].uid]?.grader.adoptEnd(&all.hosts[index].numbers)
     }
-    all.hosts = (all.hosts + gone).sorted { $0.uid < $1.uid }
+    let live = Set(all.hosts.map(\.uid))
+    all.hosts = (all.hosts + gone.filter { !live.contains($0.uid) }).sorted { $0.uid < $1.uid }
     return all
   }
 

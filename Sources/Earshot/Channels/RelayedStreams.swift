@@ -35,7 +35,8 @@ struct RelayedStreams {
   /// There is a seat, and media may flow.
   private var hasSeat = false
   private var hasScreen = false
-  private var isAudioOnly = false
+  /// What the relay sends of others' pictures at the most.
+  private var pictures = PictureFallback.usual
 
   init(now: Instant = SystemClock.now) {
     began = now
@@ -74,7 +75,7 @@ struct RelayedStreams {
   /// There is none any more. Who is host stays so.
   mutating func end(now: Instant) -> [ChannelRelayStep] {
     hasSeat = false
-    isAudioOnly = false
+    pictures = .usual
     var told = endOwn(now: now)
     for uid in uids {
       guard var streams = hosts[uid] else { continue }
@@ -90,6 +91,9 @@ struct RelayedStreams {
     var beginning = CallStreams.Beginning(hasVideoSink: hasScreen)
     beginning.isOwn = false
     told += streams.begin(beginning, now: now)
+    if pictures == .audioOnly {
+      told += streams.changeRemoteVideo(now: now) { $0.handle(subscribesAudioOnly: true) }
+    }
     hosts[uid] = streams
     return steps(told, of: uid, now: now)
   }
@@ -152,13 +156,21 @@ struct RelayedStreams {
     change(uid, now: now) { streams in notes.flatMap { streams.handle($0, now: now) } }
   }
 
-  /// The relay sends no pictures at all, because the line does not carry them, or some again.
-  mutating func handleView(isAudioOnly: Bool, now: Instant) -> [ChannelRelayStep] {
-    guard isAudioOnly != self.isAudioOnly else { return [] }
-    self.isAudioOnly = isAudioOnly
+  /// What the relay sends of pictures at the most, by what the line to this side carries.
+  mutating func handleView(_ most: PictureFallback, now: Instant) -> [ChannelRelayStep] {
+    let isAudioOnly = most == .audioOnly
+    let isOther = isAudioOnly != (pictures == .audioOnly)
+    pictures = most
+    guard isOther else { return [] }
     return uids.flatMap { uid in
       changeVideo(of: uid, now: now) { $0.handle(subscribesAudioOnly: isAudioOnly) }
     }
+  }
+
+  /// Another seat begins with the usual pictures, and says nothing of it.
+  mutating func restartView(now: Instant) -> [ChannelRelayStep] {
+    guard pictures != .usual else { return [] }
+    return [.subscribeFallback(.usual)] + handleView(.usual, now: now)
   }
 
   /// What is wanted of hosts is another thing than before.

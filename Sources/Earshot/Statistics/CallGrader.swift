@@ -45,6 +45,12 @@ struct CallGrader: Sendable {
     adopt(&numbers)
   }
 
+  /// What there was before is not graded.
+  mutating func begin(_ numbers: CallStatistics) {
+    last = numbers.fates
+    _ = roundTrip(numbers)
+  }
+
   /// - Parameter isSilent: nothing came, though something had before.
   private static func turn(
     _ grader: inout DirectionGrader, isUsed: Bool, isSilent: Bool, _ window: DirectionGrader.Window

@@ -24,9 +24,7 @@ extension ChannelRelayMachine {
     }
     return (estimator.smoothed, estimator.minimum)
   }
-  var smoothedRoundTrip: Duration? {
-    roundTrip.map { .nanoseconds(Int64(clamping: $0.smoothed)) }
-  }
+  var smoothedRoundTrip: Duration? { roundTrip.map { .nanoseconds(Int64(clamping: $0.smoothed)) } }
 }
 
 extension ChannelRelayMachine.Settings {

@@ -210,6 +210,12 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     link.shutDown(now: now)
   }
 
+  /// A host is gone, or listens now: what comes of it later begins anew.
+  package mutating func forgetMedia(of uid: UInt32) {
+    inbox.remove(uid)
+    pictures?.remove(uid)
+  }
+
   // MARK: - Outputs
 
   @_lifetime(packet: copy packet)
@@ -231,10 +237,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
       if packet.count > start,
         association.seal(&packet, elicits: isMedia, hasMessages: false, now: now)
       {
-        if isMedia {
-          outbox.recordSent(byteCount: packet.count, now: now)
-          association.uplink?.recordAudio(byteCount: packet.count, now: now)
-        }
+        if isMedia { outbox.recordSent(byteCount: packet.count, on: association, now: now) }
         return link.sessionPath
       }
       packet.removeAll()
@@ -345,8 +348,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
       watch.restart(now: now)
       if let association = link.association {
         association.recorder.interval = FeedbackRecorder.audioInterval  // Until pictures come.
-        let knowsLow = link.standing.terms?.payload.hasPairs ?? false
-        pictures?.open(on: association, knowsLow: knowsLow)
+        pictures?.open(on: association, knowsLow: link.standing.terms?.payload.hasPairs ?? false)
       }
       publish(.connected)
       startPublishing()

@@ -1,3 +1,4 @@
+import Congestion
 import Forwarding
 import GroupKeys
 import Primitives
@@ -53,7 +54,8 @@ struct RelayedOutbox {
   }
 
   /// A packet with a frame has left.
-  mutating func recordSent(byteCount: Int, now: Instant) {
+  mutating func recordSent(byteCount: Int, on association: Association, now: Instant) {
+    association.uplink?.recordAudio(byteCount: byteCount, now: now)
     counters.wireBytesSent &+= UInt64(byteCount)
     counters.firstSent = counters.firstSent ?? now
   }

@@ -120,7 +120,10 @@ package final class RelayedPictures {
     return view
   }
 
-  func remove(_ uid: UInt32) { streams[uid] = nil }
+  func remove(_ uid: UInt32) {
+    streams[uid] = nil
+    unwanted.remove(uid)
+  }
 
   /// - Returns: Whether the way to the relay carries no pictures, or does again, if that is news.
   func handleTimeout(on association: Association, now: Instant) -> FallbackMachine.Change? {

@@ -3,6 +3,8 @@ internal import Primitives
 
 /// Whom a stay has met: for the live lines and for the summary.
 struct RoomRoll {
+  enum Source { case call, relay }
+
   struct Entry {
     var user: ChannelUser
     var isThere = true
@@ -37,6 +39,9 @@ struct RoomRoll {
     var mos: Double? { numbers?.received.mos ?? pastMOS }
     /// The last of it, in ms.
     var roundTrip: Double? { numbers?.currentRttMs ?? pastRoundTrip }
+
+    /// Where `numbers` are from.
+    fileprivate var source = Source.call
 
     fileprivate mutating func close() {
       guard let packets, let lost, let residualLost else { return }
@@ -75,10 +80,21 @@ struct RoomRoll {
     entries[index].close()
   }
 
-  /// - Parameter numbers: The latest of the call with it, or by a relay; `nil` when that is over.
-  mutating func setNumbers(_ numbers: CallStatistics?, of uid: UInt32) {
+  /// - Parameters:
+  ///   - numbers: The latest of the call with it, or by a relay; `nil` when that is over. Less than
+  ///     before is a new count, and so is one from elsewhere.
+  ///   - source: Which of the two.
+  mutating func setNumbers(
+    _ numbers: CallStatistics?, of uid: UInt32, by source: Source = .call
+  ) {
     guard let index = index(of: uid) else { return }
-    if numbers == nil { entries[index].close() } else { entries[index].numbers = numbers }
+    guard let numbers else { return entries[index].close() }
+    let before = entries[index].numbers?.received.packetsReceived ?? 0
+    if entries[index].source != source || numbers.received.packetsReceived < before {
+      entries[index].close()
+    }
+    entries[index].numbers = numbers
+    entries[index].source = source
   }
 
   func isThere(_ uid: UInt32) -> Bool { index(of: uid).map { entries[$0].isThere } ?? false }

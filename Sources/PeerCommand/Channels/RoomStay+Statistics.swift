@@ -36,12 +36,11 @@ extension RoomStay {
   }
 
   /// What the relay brings of each member. Of one with a call that counts.
-  func handleNumbers(_ all: RelayStatistics, isLast: Bool) {
+  func handleNumbers(_ all: RelayStatistics) {
     let called = Set(links.linked.map(\.user.uid))
     // Who has left has its numbers already.
     for host in all.hosts where !called.contains(host.uid) && roll.isThere(host.uid) {
-      roll.setNumbers(host.numbers, of: host.uid)
-      if isLast { roll.setNumbers(nil, of: host.uid) }
+      roll.setNumbers(host.numbers, of: host.uid, by: .relay)
     }
   }
 

@@ -105,8 +105,7 @@ final class RoomStay {
       links.retryAll()
     case .refused(let reason): handleRefusal(reason)
     case .firstFrame(let uid, _): heard.insert(uid)
-    case .statistics(let all): handleNumbers(all, isLast: false)
-    case .ended(let all): handleNumbers(all, isLast: true)
+    case .statistics(let all), .ended(let all): handleNumbers(all)
     case .firstPicture, .pictureStreamChanged, .volumes, .activeSpeakerChanged, .message,
       .messagesMissed, .messageDelivery, .progress, .audioQualityChanged:
       break
@@ -227,6 +226,13 @@ final class RoomStay {
     do throws(EarshotError) {
       try await channel.setRole(role == .host ? .audience : .host)
     } catch {
+      session.lines.write("event") { object in
+        object.add("name", "roleChangeFailed")
+        object.add("channel", channel.name.description)
+        object.add("reason", error.code.rawValue)
+        object.add("message", error.message)
+        object.add("role", role.rawValue)
+      }
       session.console.sayFailed("\(error.message) \(error.advice)")
     }
   }

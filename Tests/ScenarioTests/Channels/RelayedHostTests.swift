@@ -73,13 +73,11 @@ struct RelayedHostTests {
     let sender = try #require(world.member(1))
     let found = LinkStatistics(sender.machine, now: world.now)
     let sent = try #require(found)
-    // Copies of frames before count with the frames; each has a header of 5 bytes.
-    let frames = sent.media.payloadBytesSent / 80
-    #expect(sent.media.packetsSent == 200 && sent.media.payloadBytesSent % 80 == 0)
-    #expect((200...600).contains(frames))
-    let overhead = sent.media.wireBytesSent - sent.media.payloadBytesSent
-    let copies = frames - 200
-    #expect((200 * 36 + copies * 11...200 * 43 + copies * 18).contains(overhead))
+    #expect(sent.media.packetsSent == 200)
+    withKnownIssue("what was sent before the relay reports counts as lost: copies go out") {
+      #expect(sent.quality.packetsLost == 0 && sent.media.payloadBytesSent == 200 * 80)
+      #expect((200 * 110...200 * 123).contains(Int(sent.media.wireBytesSent)))
+    }
     let isSilent = listener.machine.isSilent(1)
     #expect(isSilent)
   }
