@@ -22,7 +22,7 @@ enum ForeignGaps {
     gaps.sort()
     let mean = gaps.reduce(0, +) / Double(gaps.count)
     let count = Double(gaps.count)
-    let short = densest(gaps, from: 0.25 * mean, to: 0.85 * mean, width: 0.1 * mean) / count
+    let short = densest(gaps, from: leastOwn * mean, to: 0.85 * mean, width: 0.1 * mean) / count
     let long = Double(gaps.count { $0 > 1.15 * mean }) / count
     let chance = 0.65 / count.squareRoot()
     if short >= max(leastShare, 0.1 + chance) && long >= 0.1 { return true }
@@ -48,6 +48,9 @@ enum ForeignGaps {
     return Double(most)
   }
 
+  /// Of the mean gap: ours alone are as short where somebody else has nine tenths of the line. What a
+  /// fast last link carries in a bundle comes closer.
+  private static let leastOwn = 0.1
   private static let fewest = 24
   /// Of all gaps, in the short kind. Normal, exponential and uniform jitter of any size has less
   /// than 0.1 in any window of this width there; of few gaps by chance more.

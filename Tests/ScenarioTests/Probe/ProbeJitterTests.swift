@@ -85,4 +85,30 @@ import Testing
       #expect(off[off.count / 2] < 0.25, "\(shape): \(off)")
     }
   }
+
+  @Test(arguments: [1, 2, 4])
+  func `a transfer whose window keeps a queue is seen`(burst: Int) {
+    var seen = 0
+    var all = 0
+    for (number, rate) in [1_200_000, 2_000_000, 3_000_000].enumerated() {
+      // Packets of the queue that the transfer keeps.
+      for queued in [8, 12, 20] {
+        for seed in 0..<5 {
+          var conditions = LinkConditions(delay: .milliseconds(15))
+          conditions.rate = .init(UInt64(rate), queue: .time(.milliseconds(400)))
+          var probe = ProbeLine(
+            ProbePlan(), up: conditions, down: conditions,
+            seed: UInt64(880_000 + 1000 * number + seed))
+          var others = CrossTraffic(rate: Double(rate), burst: burst, byteCount: 1472)
+          others.window = queued + rate * 30 / 12_000_000
+          probe.othersDown = others
+          guard let down = probe.run()?.downlink else { continue }
+          all += 1
+          seen += down.isShared ? 1 : 0
+        }
+      }
+    }
+    #expect(all == 45)
+    #expect(Double(seen) >= 0.8 * Double(all), "\(seen) of \(all)")
+  }
 }
