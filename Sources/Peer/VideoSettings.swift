@@ -9,6 +9,8 @@ package struct VideoSettings: Equatable, Sendable {
   package var sends = true
   /// Of encoded video, bit/s.
   package var mostBitsPerSecond = 2_500_000
+  /// The same in a call of two whose user says nothing, bit/s: what 1920×1080 at 30 is worth.
+  package static let usualMost = 8_000_000
   /// The least that is worth sending, bit/s: 160×120 at 8 pictures a second.
   package var leastBitsPerSecond = 60_000
   /// Of encoded audio, bit/s, and the length of its frames in milliseconds.

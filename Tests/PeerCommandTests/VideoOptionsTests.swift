@@ -23,7 +23,7 @@ struct VideoOptionsTests {
   @Test func `without them the call is one of sound alone`() throws {
     let sound = try Self.call([]).sound
     #expect(!sound.video.isWanted && sound.video.fallback == .audioOnly)
-    #expect(sound.video.maxBitrate == 2_500_000)
+    #expect(sound.video.maxBitrate == 8_000_000)
     let ends = try OpenedSound(sound, call: 1)
     let options = sound.callOptions(ends)
     #expect(options.videoSource == nil && options.videoSink == nil)

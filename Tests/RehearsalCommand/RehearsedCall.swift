@@ -15,7 +15,7 @@ final class RehearsedCall {
 
   struct Settings {
     var seed: UInt64 = 1
-    var mostVideoBitsPerSecond = VideoSettings().mostBitsPerSecond
+    var mostVideoBitsPerSecond = VideoSettings.usualMost
     var fallsBack = true
   }
 

@@ -1,3 +1,5 @@
+internal import Peer
+
 /// How an endpoint is set up. Everything has a default but the rendezvous.
 public struct Configuration: Sendable {
   /// `HOST:PORT`, or `HOST:PORT#ID` to insist on that identity.
@@ -140,7 +142,7 @@ public struct CallOptions: Sendable {
   public var videoSource: (any VideoSource)?
   /// Where the other side's video goes; `nil` asks for none.
   public var videoSink: (any VideoSink)?
-  /// Bits a second of video at the most, 30 000...20 000 000; 2 500 000 unless set. What is sent
+  /// Bits a second of video at the most, 30 000...20 000 000; 8 000 000 unless set. What is sent
   /// follows the line below that.
   public var maxVideoBitrate: Int
   /// What happens where the line does not hold video.
@@ -211,7 +213,7 @@ public struct CallOptions: Sendable {
     usesNACK = true
     startsMuted = false
     ringTimeout = .seconds(15)
-    maxVideoBitrate = 2_500_000
+    maxVideoBitrate = VideoSettings.usualMost
     fallback = .audioOnly
     startsVideoMuted = false
     uplinkWeight = 1

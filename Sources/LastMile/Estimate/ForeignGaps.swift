@@ -48,8 +48,8 @@ enum ForeignGaps {
     return Double(most)
   }
 
-  /// Of the mean gap: ours alone are as short where somebody else has nine tenths of the line. What a
-  /// fast last link carries in a bundle comes closer.
+  /// Of the mean gap: ours alone are as short where somebody else has nine tenths of the line. What
+  /// a fast last link carries in a bundle comes closer.
   private static let leastOwn = 0.1
   private static let fewest = 24
   /// Of all gaps, in the short kind. Normal, exponential and uniform jitter of any size has less

@@ -54,7 +54,7 @@ package struct JoinCommand: Sendable {
       "--save-each", wants: "a file name with {uid} that ends in .wav or .opus"
     ) { Self.isSound($0) && $0.contains("{uid}") ? $0 : nil }
     way = try Self.way(&arguments, &online)
-    video = try VideoOptions(&arguments)
+    video = try VideoOptions(&arguments, usual: 2_500_000)
     also = try Self.further(&arguments)
     duration = try arguments.number("--duration", "seconds", in: 0.1...86_400)
     let text = try arguments.option("--text", wants: "-, for standard input") {

@@ -27,5 +27,5 @@ struct TurnedPictures: ~Copyable {
   }
 
   /// As much as the best call has (`CallOptions.maxVideoBitrate`).
-  private static let bitsPerSecond = 2_500_000
+  private static let bitsPerSecond = 8_000_000
 }

@@ -17,7 +17,12 @@ package struct VideoOptions: Sendable {
   package var maxBitrate: Int
   package var fallback: CallOptions.VideoFallback
 
-  package init(_ arguments: inout Arguments) throws(UsageError) {
+  /// - Parameters:
+  ///   - arguments: of the command.
+  ///   - usual: bit/s of video where the command says none.
+  package init(_ arguments: inout Arguments, usual: Int = CallOptions().maxVideoBitrate)
+    throws(UsageError)
+  {
     picture = try arguments.option("--video", wants: "a y4m file, - or test") { text in
       text.isEmpty ? nil : text == "test" ? .test : .file(text)
     }
@@ -26,7 +31,7 @@ package struct VideoOptions: Sendable {
     }
     maxBitrate =
       try arguments.integer(
-        "--max-video-bitrate", "bits a second", in: CallOptions.videoBitrates) ?? 2_500_000
+        "--max-video-bitrate", "bits a second", in: CallOptions.videoBitrates) ?? usual
     let fallback = try arguments.choice("--fallback", of: ["audio-only", "disabled"])
     self.fallback = fallback == "disabled" ? .disabled : .audioOnly
   }

@@ -339,7 +339,7 @@ package enum Help {
                            input, test a moving picture with its number and time
                            (default: none)
       --save-video FILE    what is seen, as .ivf (VP8); {n} as above
-      --max-video-bitrate BPS  30000...20000000            (default: 2500000)
+      --max-video-bitrate BPS  30000...20000000            (default: 8000000)
       --fallback WHAT      audio-only: video gives way where the line does not hold it, and returns;
                            disabled: it goes on             (default: audio-only)
       --extension JSON     data for the other side, at most 1024 bytes
