@@ -78,6 +78,7 @@ package struct RedisConnection: ~Copyable {
       try expectSuccess(["EVAL", RedisScripts.freeze, "0"].map { Array($0.utf8) })
       try expectSuccess(["SCRIPT", "LOAD", RedisScripts.freeze].map { Array($0.utf8) })
     }
+    try adoptFormerLayout()
     for script in SharedScript.allCases {
       guard let text = RedisScripts.text(of: script) else { continue }
       try append([Array("SCRIPT".utf8), Array("LOAD".utf8), Array(text.utf8)])
@@ -89,7 +90,7 @@ package struct RedisConnection: ~Copyable {
 
   /// Waits until names are given again.
   package mutating func awaitNames() throws(RedisError) {
-    while let left = try run(["PTTL", "earshot:frozen"]).number, left > 0 {
+    while let left = try run(["PTTL", "earshot:2:frozen"]).number, left > 0 {
       var none = pollfd()
       none.fd = -1
       _ = unsafe poll(&none, 1, Int32(clamping: left))
@@ -174,7 +175,12 @@ package struct RedisConnection: ~Copyable {
 
   /// Any command, and its reply.
   package mutating func run(_ words: [String]) throws(RedisError) -> SharedReply {
-    try append(words.map { Array($0.utf8) })
+    try run(words.map { Array($0.utf8) })
+  }
+
+  /// Any command of any bytes, and its reply.
+  package mutating func run(_ words: [[UInt8]]) throws(RedisError) -> SharedReply {
+    try append(words)
     return try nextReply()
   }
 

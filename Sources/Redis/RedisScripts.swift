@@ -6,67 +6,33 @@ enum RedisScripts {
   /// `nil` for what is a command of its own.
   static func text(of script: SharedScript) -> String? {
     switch script {
-    case .register: names + register
-    case .bind: names + bind
-    case .keep: keep
-    case .restore: names + restore
-    case .find: names + find
-    case .announce: announce
-    case .withdraw: withdraw
-    case .beat: names + beat
+    case .register: RedisLayout.all + register
+    case .bind: RedisLayout.all + bind
+    case .keep: RedisLayout.all + keep
+    case .restore: RedisLayout.all + restore
+    case .find: RedisLayout.all + find
+    case .announce: RedisLayout.all + announce
+    case .withdraw: RedisLayout.all + withdraw
+    case .beat: RedisLayout.all + beat
     case .ban: ban
     case .bans: bans
     case .send: nil
     }
   }
 
-  /// What scripts about names have in common.
-  private static let names = """
-    local P = 'earshot:'
-    local function unsettled()
-      if redis.call('EXISTS', P..'epoch') == 0 then
-        redis.call('SET', P..'epoch', '1')
-        redis.call('SET', P..'frozen', '1', 'PX', 5000)
-        redis.call('SET', P..'settling', '1', 'PX', 30000)
-      end
-      return redis.call('EXISTS', P..'frozen')
-    end
-    local function settling()
-      unsettled()
-      return redis.call('EXISTS', P..'settling')
-    end
-    local function lapsed(used, now, life)
-      return now > used and now - used >= life
-    end
-    local function verdict(idh, nh, now, life, most, names)
-      local e = redis.call('HMGET', P..'n:'..nh, 'o', 'u')
-      if e[1] and not lapsed(tonumber(e[2]), now, life) then
-        if e[1] == idh then return 0 else return 2 end
-      end
-      local r = redis.call('GET', P..'r:'..nh)
-      if r and r ~= idh then return 2 end
-      if redis.call('SCARD', P..'m:'..idh) >= most then return 3 end
-      if redis.call('ZCARD', P..'names') >= names
-        and redis.call('ZCOUNT', P..'names', '-inf', now - life) == 0 then return 3 end
-      if unsettled() == 1 then return 4 end
-      return 1
-    end
-
-    """
-
   /// identity · name asked for · name claimed · now · life · names of one · names · reservation
   private static let register = """
     local now, life = tonumber(ARGV[4]), tonumber(ARGV[5])
     local most, names = tonumber(ARGV[6]), tonumber(ARGV[7])
-    local known = redis.call('HMGET', P..'i:'..ARGV[1], 's', 'c')
-    local out = {known[1], known[2], 0, 0}
+    local known = read(ARGV[1])
+    local out = {known.serial, known.serial and known.card, 0, 0}
     for index = 2, 3 do
       if ARGV[index] ~= '' then
         out[index + 1] = verdict(ARGV[1], ARGV[index], now, life, most, names)
       end
     end
     if ARGV[2] ~= '' and out[3] == 1 then
-      redis.call('SET', P..'r:'..ARGV[2], ARGV[1], 'PX', tonumber(ARGV[8]))
+      call('SET', P..'r'..ARGV[2], ARGV[1], 'PX', tonumber(ARGV[8]))
     end
     return out
     """
@@ -75,73 +41,57 @@ enum RedisScripts {
   private static let bind = """
     local idh, nh, now, life = ARGV[1], ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[5])
     local names = tonumber(ARGV[7])
-    local function forget(nh)
-      local o = redis.call('HGET', P..'n:'..nh, 'o')
-      if o then
-        redis.call('SREM', P..'m:'..o, nh)
-        local seen = redis.call('ZSCORE', P..'cards', o)
-        if seen and redis.call('EXISTS', P..'m:'..o) == 0 then
-          redis.call('ZADD', P..'nameless', seen, o)
-        end
-      end
-      redis.call('DEL', P..'n:'..nh)
-      redis.call('ZREM', P..'names', nh)
-    end
     local v = verdict(idh, nh, now, life, tonumber(ARGV[6]), names)
     if v > 1 then return 0 end
-    if v == 1 then
-      if redis.call('ZCARD', P..'names') >= names then
-        local old = redis.call('ZRANGEBYSCORE', P..'names', '-inf', now - life, 'LIMIT', 0, 1)
-        if old[1] then forget(old[1]) end
-      end
-      forget(nh)
-      redis.call('HSET', P..'n:'..nh, 'o', idh, 'v', ARGV[3])
-      redis.call('SADD', P..'m:'..idh, nh)
-      redis.call('ZREM', P..'nameless', idh)
-      redis.call('DEL', P..'r:'..nh)
+    if v == 0 then
+      use(nh, name(nh), now)
+      return 1
     end
-    redis.call('HSET', P..'n:'..nh, 'u', now)
-    redis.call('ZADD', P..'names', now, nh)
+    forget(nh)
+    if count('names') >= names then forget(oldest('u')) end
+    give(nh, idh, ARGV[3], now)
     return 1
     """
 
   /// identity · serial · sealed card · now · cards
   private static let keep = """
-    local P = 'earshot:'
-    local k, now = P..'i:'..ARGV[1], tonumber(ARGV[4])
-    local s = redis.call('HGET', k, 's')
-    if not s and redis.call('ZCARD', P..'cards') >= tonumber(ARGV[5]) then
-      local old = redis.call('ZPOPMIN', P..'nameless')[1]
-      if not old then return 0 end
-      redis.call('DEL', P..'i:'..old)
-      redis.call('ZREM', P..'cards', old)
+    local idh, now = ARGV[1], tonumber(ARGV[4])
+    if read(idh).card == '' then
+      if count('cards') >= tonumber(ARGV[5]) then
+        local old = oldest('c')
+        if not old then return 0 end
+        local r = read(old)
+        r.card = ''
+        place(old, r)
+        write(old, r)
+        call('HINCRBY', X, 'cards', -1)
+      end
+      call('HINCRBY', X, 'cards', 1)
     end
-    if not s or ARGV[2] >= s then redis.call('HSET', k, 's', ARGV[2], 'c', ARGV[3]) end
-    redis.call('ZADD', P..'cards', 'GT', now, ARGV[1])
-    if redis.call('EXISTS', P..'m:'..ARGV[1]) == 0 then
-      redis.call('ZADD', P..'nameless', 'GT', now, ARGV[1])
-    end
+    local r = read(idh)
+    if r.card == '' or not isLess(ARGV[2], r.serial) then r.serial, r.card = ARGV[2], ARGV[3] end
+    r.seen = math.max(r.seen, now)
+    place(idh, r)
+    write(idh, r)
     return 1
     """
 
   /// identity · name, or none · sealed owner · now · life
+  ///
+  /// 1 done, 0 the card is gone, 2 another one has the name.
   private static let restore = """
     local idh, nh, now, life = ARGV[1], ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[5])
     if nh ~= '' then
-      local e = redis.call('HMGET', P..'n:'..nh, 'o', 'u')
-      local owner = e[1]
-      if owner and owner ~= idh and lapsed(tonumber(e[2]), now, life) then
-        redis.call('SREM', P..'m:'..owner, nh)
-        owner = false
+      local n = name(nh)
+      if n and n.owner ~= idh then
+        if not lapsed(n.used, now, life) then return 2 end
+        forget(nh)
+        n = nil
       end
-      if owner and owner ~= idh then return 0 end
-      redis.call('HSET', P..'n:'..nh, 'o', idh, 'v', ARGV[3], 'u', now)
-      redis.call('ZADD', P..'names', now, nh)
-      redis.call('SADD', P..'m:'..idh, nh)
-      redis.call('ZREM', P..'nameless', idh)
-      redis.call('DEL', P..'r:'..nh)
+      if n then use(nh, n, now) else give(nh, idh, ARGV[3], now) end
     end
-    return redis.call('EXISTS', P..'i:'..idh)
+    if read(idh).card == '' then return 0 end
+    return 1
     """
 
   /// name, or identity · now · life · pace of use
@@ -149,96 +99,110 @@ enum RedisScripts {
     local nh, idh, now, life = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
     local owner = false
     if nh ~= '' then
-      local e = redis.call('HMGET', P..'n:'..nh, 'o', 'v', 'u')
-      if not e[1] or lapsed(tonumber(e[3]), now, life) then
-        return {false, false, {}, settling()}
-      end
-      idh, owner = e[1], e[2]
-      if now - tonumber(e[3]) >= tonumber(ARGV[5]) then
-        redis.call('HSET', P..'n:'..nh, 'u', now)
-        redis.call('ZADD', P..'names', now, nh)
-      end
+      local n = name(nh)
+      if not n or lapsed(n.used, now, life) then return {false, false, {}, settling()} end
+      idh, owner = n.owner, n.sealed
+      if now - n.used >= tonumber(ARGV[5]) then use(nh, n, now) end
     end
-    local t = redis.call('TIME')
-    local ms = t[1] * 1000 + math.floor(t[2] / 1000)
-    local programs = {}
-    local all = redis.call('HGETALL', P..'p:'..idh)
-    for index = 1, #all, 2 do
-      local value = all[index + 1]
-      local n = redis.call('HMGET', P..'o:'..string.sub(value, 1, 16), 'c', 't', 's')
-      local isSame = n[1] == string.sub(value, 17, 24)
+    local ms, r = milliseconds(), read(idh)
+    local programs, there = {}, {}
+    for _, p in ipairs(r.programs) do
+      local n = call('HMGET', P..'o'..p.node, 'c', 't', 's')
       local state = 0
-      if n[1] and tonumber(string.sub(value, 45, 64)) > ms then
+      if n[1] and p.stop > ms then
         if n[3] == '0' then
           state = 2
-        elseif isSame then
+        elseif n[1] == p.connection then
           if n[3] == '1' and ms - tonumber(n[2]) < 3000 then state = 1 else state = 2 end
         end
       end
-      if state == 0 then
-        redis.call('HDEL', P..'p:'..idh, all[index])
-      else
-        programs[#programs + 1] = {state, all[index], string.sub(value, 65)}
+      if state > 0 then
+        there[#there + 1] = p
+        programs[#programs + 1] = {state, p.id, p.sealed}
       end
     end
-    local card = redis.call('HGET', P..'i:'..idh, 'c')
-    local open = 0
-    if not card or #programs == 0 then
-      open = settling() + redis.call('ZCOUNT', P..'nodes', '('..(ms - 300000), ms - 3000)
+    if #there < #r.programs then
+      r.programs = there
+      write(idh, r)
     end
-    return {owner, card, programs, open}
+    local open = 0
+    if r.card == '' or #programs == 0 then
+      open = settling() + call('ZCOUNT', P..':nodes', '('..(ms - 300000), ms - 3000)
+    end
+    return {owner, r.serial and r.card, programs, open}
     """
 
   /// identity · presence · node · connection · serial · sealed record · life in ms
   private static let announce = """
-    local k = 'earshot:p:'..ARGV[1]
-    local old = redis.call('HGET', k, ARGV[2])
-    if old and string.sub(old, 25, 44) > ARGV[5] then return 2 end
-    if not old and redis.call('HLEN', k) >= 64 then return 0 end
-    local t = redis.call('TIME')
-    local stop = t[1] * 1000 + math.floor(t[2] / 1000) + tonumber(ARGV[7])
-    local head = ARGV[3]..ARGV[4]..ARGV[5]..string.format('%020.0f', stop)
-    redis.call('HSET', k, ARGV[2], head..ARGV[6])
-    redis.call('PEXPIRE', k, tonumber(ARGV[7]))
-    if old and string.sub(old, 1, 16) ~= ARGV[3] then return string.sub(old, 1, 16) end
+    local ms, r = milliseconds(), read(ARGV[1])
+    local there, former = {}, ARGV[3]
+    for _, p in ipairs(r.programs) do
+      if p.id == ARGV[2] then
+        if isLess(ARGV[5], p.serial) then return 2 end
+        former = p.node
+      elseif p.stop > ms then
+        there[#there + 1] = p
+      end
+    end
+    if #there >= 64 then return 0 end
+    there[#there + 1] = {
+      id = ARGV[2], node = ARGV[3], connection = ARGV[4], serial = ARGV[5], sealed = ARGV[6],
+      stop = ms + tonumber(ARGV[7]),
+    }
+    r.programs = there
+    write(ARGV[1], r)
+    if former ~= ARGV[3] then return former end
     return 1
     """
 
   /// identity · presence · node · connection · serial
   private static let withdraw = """
-    local k = 'earshot:p:'..ARGV[1]
-    local old = redis.call('HGET', k, ARGV[2])
-    if old and string.sub(old, 1, 44) == ARGV[3]..ARGV[4]..ARGV[5] then
-      redis.call('HDEL', k, ARGV[2])
+    local r = read(ARGV[1])
+    for index, p in ipairs(r.programs) do
+      if p.id == ARGV[2] and p.node == ARGV[3] and p.connection == ARGV[4]
+        and p.serial == ARGV[5] then
+        table.remove(r.programs, index)
+        write(ARGV[1], r)
+        break
+      end
     end
     return 1
     """
 
   /// node · connection · state (0 announces its programs, 1 has, 2 leaves, 3 has and is deaf)
+  /// · nodes that it knows
+  ///
+  /// What was done, then all nodes. Where data was lost, the nodes that it knew are again such that
+  /// may have programs of which nobody knows.
   private static let beat = """
-    local k = P..'o:'..ARGV[1]
+    local k, nodes = P..'o'..ARGV[1], P..':nodes'
     if ARGV[3] == '2' then
-      redis.call('ZREM', P..'nodes', ARGV[1])
-      return redis.call('DEL', k)
+      call('ZREM', nodes, ARGV[1])
+      call('DEL', k)
+      return {1}
     end
-    local t = redis.call('TIME')
-    local ms = t[1] * 1000 + math.floor(t[2] / 1000)
+    local ms = milliseconds()
     local bits = 1 + unsettled() * 4
-    if redis.call('HGET', k, 'c') ~= ARGV[2] then bits = bits + 2 end
-    redis.call('HSET', k, 'c', ARGV[2], 't', string.format('%.0f', ms), 's', ARGV[3])
-    redis.call('PEXPIRE', k, 5500000)
-    if ARGV[3] == '0' then
-      redis.call('ZADD', P..'nodes', 'LT', ms - 3000, ARGV[1])
-    else
-      redis.call('ZADD', P..'nodes', ms, ARGV[1])
+    if call('HGET', k, 'c') ~= ARGV[2] then
+      bits = bits + 2
+      if settling() == 1 then
+        for index = 4, #ARGV do call('ZADD', nodes, 'NX', ms - 3000, ARGV[index]) end
+      end
     end
-    redis.call('ZREMRANGEBYSCORE', P..'nodes', '-inf', ms - 300000)
-    return bits
+    call('HSET', k, 'c', ARGV[2], 't', string.format('%.0f', ms), 's', ARGV[3])
+    call('PEXPIRE', k, 5500000)
+    if ARGV[3] == '0' then
+      call('ZADD', nodes, 'LT', ms - 3000, ARGV[1])
+    else
+      call('ZADD', nodes, ms, ARGV[1])
+    end
+    call('ZREMRANGEBYSCORE', nodes, '-inf', ms - 300000)
+    return {bits, unpack(call('ZRANGE', nodes, -64, -1))}
     """
 
   /// place · sealed ban · end in ms · now in ms · bans · channel
   private static let ban = """
-    local k, now = 'earshot:bans', tonumber(ARGV[4])
+    local k, now = 'earshot:2:bans', tonumber(ARGV[4])
     redis.call('HSET', k, ARGV[1], ARGV[3]..ARGV[6]..ARGV[2])
     if redis.call('HLEN', k) <= tonumber(ARGV[5]) then return 1 end
     local all = redis.call('HGETALL', k)
@@ -267,17 +231,17 @@ enum RedisScripts {
     """
 
   /// Each ban by its place: end in ms 20 · channel 16 · sealed ban.
-  private static let bans = "return redis.call('HGETALL', 'earshot:bans')"
+  private static let bans = "return redis.call('HGETALL', 'earshot:2:bans')"
 
   /// Runs where the server does not know it, and so has started since a node came last: no name is
   /// given for a while that nobody has, because the server may lack the last ones.
   static let freeze = """
-    redis.call('SET', 'earshot:epoch', '1')
-    redis.call('SET', 'earshot:frozen', '1', 'PX', 5000)
-    redis.call('SET', 'earshot:settling', '1', 'PX', 30000)
+    redis.call('SET', 'earshot:2:epoch', '1')
+    redis.call('SET', 'earshot:2:frozen', '1', 'PX', 5000)
+    redis.call('SET', 'earshot:2:settling', '1', 'PX', 30000)
     return 1
     """
 
   /// Its SHA-1: what the server calls it.
-  static let freezeDigest = "f00b7cd47bcee00d8bb97a60e140571e54e03692"
+  static let freezeDigest = "16d1d5effd2f7a6d52c06c279bca94acfcc20594"
 }

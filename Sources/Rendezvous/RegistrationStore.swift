@@ -110,7 +110,7 @@ package struct StoreLimits: Sendable {
   package init() {}
 
   /// Of a store that several nodes share: 10⁷ clients, and as many that were there within a year. A
-  /// client takes about 1300 bytes of Redis, so `maxmemory` is the nearer limit on most hosts.
+  /// client takes about 550 bytes of Redis, so `maxmemory` is the nearer limit on most hosts.
   package static var shared: StoreLimits {
     var limits = StoreLimits()
     limits.names = 20_000_000

@@ -63,7 +63,7 @@ struct RedisAccessTests {
     let server = try server()
     var connection = try connect(server, as: "earshot@", word)
     try connection.loadScripts()
-    _ = try connection.run(["DEL", "earshot:frozen", "earshot:settling"])
+    _ = try connection.run(["DEL", "earshot:2:frozen", "earshot:2:settling"])
     try connection.awaitNames()
     let id = PeerID(word0: 1, word1: 0, word2: 0, word3: 0)
     let store = SharedStore(SecretKey(), node: id, random: RandomSource(seed: 1))

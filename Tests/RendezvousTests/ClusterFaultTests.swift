@@ -102,6 +102,60 @@ import Wire
     #expect(try status("bob") == .online)
   }
 
+  /// Method: bob's node is cut off, then Redis loses all, and hears of it from alice's alone.
+  @Test func `a node that is cut off as Redis loses all is not forgotten`() {
+    joinAll()
+    world.nodes[1].setRedis(isThere: false)
+    world.redis.loseAll()
+    world.run(.seconds(8))
+    world.join(alice, 0, name: "alice")
+    for seconds in [1, 32, 60, 100] as [Int64] {
+      world.run(.seconds(seconds))
+      #expect(status(bob) == .unavailable, "\(seconds) s later")
+    }
+    // It is waited for no longer than any other that is silent.
+    world.run(.seconds(120))
+    #expect(status(bob) == .unknown)
+  }
+
+  /// Method: carol got bob's name while his node was away; Redis loses all, and both nodes tell it
+  /// anew.
+  @Test func `who has lost a name hears of it while no names are given`() throws {
+    joinAll()
+    world.nodes[1].setRedis(isThere: false)
+    world.redis.loseAll()
+    world.run(.seconds(8))
+    world.join(carol, 0, name: "bob")
+    #expect(carol.response?.status == .nameGranted)
+    world.run(.seconds(1))
+    world.restartRedis(nil)
+    for node in world.nodes { node.setRedis(isThere: true) }
+    world.run(.seconds(2))
+    #expect(bob.closes.first == .limits)
+    world.join(bob, 1, name: "bob")
+    #expect(bob.response?.status == .nameTaken)
+    world.run(.seconds(8))
+    world.join(carol, 0, name: "bob")
+    world.join(alice, 0, name: "alice")
+    #expect(try status("bob") == .online)
+  }
+
+  /// Method: dave's node tells Redis anew what it has, and is cut off before he registers anew.
+  @Test func `who is there is not unknown to his own node, where Redis has lost his card`() {
+    joinAll()
+    world.join(dave, 1, name: "dave")
+    world.run(.seconds(1))
+    world.redis.loseAll()
+    world.run(.seconds(2))
+    world.nodes[1].setRedis(isThere: false)
+    world.run(.seconds(40))
+    world.nodes[1].setRedis(isThere: true)
+    world.run(.milliseconds(300))
+    #expect(dave.closes.isEmpty)
+    // Of the card that the node has itself.
+    #expect(world.lookUp(.id(dave.id), bob, at: 1)?.status == .online)
+  }
+
   /// Method: bob's node is connected, but nothing that others say gets there.
   @Test func `a body that no node took is not said to be forwarded`() {
     joinAll()

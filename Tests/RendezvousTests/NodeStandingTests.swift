@@ -12,20 +12,32 @@ import Wire
   @Test func `a connection that Redis knows no more means that data was lost`() {
     var standing = NodeStanding()
     for (bits, isLoss) in [(3, false), (1, false), (5, false), (1, false), (3, true)] {
-      let hasLost = standing.handleBeat(.number(Int64(bits)), sent: at(0))
+      let hasLost = standing.handleBeat(.list([.number(Int64(bits))]), sent: at(0))
       #expect(hasLost == isLoss, "\(bits)")
       #expect(standing.isFrozen == (bits == 5))
     }
     let wasLost = standing.handleBeat(.failed(""), sent: at(1))
     standing.isKnown = false
-    let isLost = standing.handleBeat(.number(3), sent: at(1))
+    let isLost = standing.handleBeat(.list([.number(3)]), sent: at(1))
     #expect(!wasLost && !isLost)
+  }
+
+  @Test func `nodes are known by what Redis has told of them last`() {
+    var standing = NodeStanding()
+    let hashes = (UInt8(1)...3).map { [UInt8](repeating: $0, count: 16) }
+    let reply = [.number(1), .bytes([7]), .number(9)] + hashes.map { SharedReply.bytes($0) }
+    _ = standing.handleBeat(.list(reply), sent: at(0))
+    #expect(standing.others == hashes)
+    _ = standing.handleBeat(.failed(""), sent: at(1))
+    #expect(standing.others == hashes)
+    _ = standing.handleBeat(.list([.number(1), .bytes(hashes[0])]), sent: at(2))
+    #expect(standing.others == [hashes[0]])
   }
 
   @Test func `programs begin without Redis when others know that they may, and not for long`() {
     var standing = NodeStanding()
     #expect(standing.takesUntold(now: at(0)) && !standing.isCutOff(now: at(0)))
-    _ = standing.handleBeat(.number(1), sent: at(0))
+    _ = standing.handleBeat(.list([.number(1)]), sent: at(0))
     for (seconds, takes) in [(1, false), (5, false), (6, true), (270, true), (271, false)] {
       #expect(standing.takesUntold(now: at(Int64(seconds))) == takes, "\(seconds) s")
       #expect(standing.isCutOff(now: at(Int64(seconds))) == (seconds > 270))

@@ -13,7 +13,8 @@ import Wire
 
   /// Serial 7, and no card.
   private let facts = RegistrationFacts(
-    .list([.bytes([0x37]), .none, .number(0), .number(0)]), of: .zero, asked: nil, claimed: nil,
+    .list([.bytes([0, 0, 0, 0, 0, 0, 0, 7]), .none, .number(0), .number(0)]), of: .zero, asked: nil,
+    claimed: nil,
     ClusterKeys(SecretKey()))
 
   @Test func `nothing stays of a registration that has had its first packet`() {

@@ -20,8 +20,6 @@ package final class RedisModel {
     var beat: UInt64
     /// 0 announces its programs, 1 has, 3 has and is deaf.
     var state: UInt8
-    /// The last beat in another state than 0, in ms.
-    var seen: UInt64
   }
 
   /// What a copy of the server has, or a file of it.
@@ -31,6 +29,8 @@ package final class RedisModel {
     fileprivate var cards: [[UInt8]: Card] = [:]
     fileprivate var programs: [[UInt8]: [[UInt8]: [UInt8]]] = [:]
     fileprivate var nodes: [[UInt8]: Node] = [:]
+    /// The last beat of each node in another state than 0, in ms.
+    fileprivate var seen: [[UInt8]: UInt64] = [:]
     fileprivate var bans: [[UInt8]: [UInt8]] = [:]
     /// It is known that nothing was lost, or for how long that is to be settled.
     fileprivate var hasEpoch = false
@@ -51,6 +51,11 @@ package final class RedisModel {
     let all = posts[channel] ?? []
     defer { readCounts[channel + listener] = all.count }
     return Array(all[(readCounts[channel + listener] ?? 0)...])
+  }
+
+  /// Whether it knows of the node that listens at a channel.
+  package func hasNode(at channel: [UInt8]) -> Bool {
+    state.seen.keys.contains { channel.suffix($0.count) == $0[...] }
   }
 
   /// All that it has is forgotten, as by FLUSHALL; connections stay.
@@ -82,7 +87,7 @@ package final class RedisModel {
     case .keep: return .number(keep(words) ? 1 : 0)
     case .find: return find(words)
     case .announce: return announce(words)
-    case .restore: return .number(restore(words) ? 1 : 0)
+    case .restore: return .number(restore(words))
     case .withdraw:
       let old = state.programs[words[0]]?[words[1]]
       if old?.starts(with: words[2] + words[3] + words[4]) ?? false {
@@ -166,16 +171,17 @@ package final class RedisModel {
     return true
   }
 
-  private func restore(_ words: [[UInt8]]) -> Bool {
+  /// 1 done · 0 the card is gone · 2 another one has the name
+  private func restore(_ words: [[UInt8]]) -> Int64 {
     let (now, life) = (Self.number(words[3]), Self.number(words[4]))
     if !words[1].isEmpty {
       if let known = state.names[words[1]], known.owner != words[0], !hasLapsed(known, now, life) {
-        return false
+        return 2
       }
       state.names[words[1]] = Name(owner: words[0], sealed: words[2], used: now)
       state.reserved[words[1]] = nil
     }
-    return state.cards[words[0]] != nil
+    return state.cards[words[0]] == nil ? 0 : 1
   }
 
   // MARK: - Cards and programs
@@ -217,7 +223,7 @@ package final class RedisModel {
     for (key, value) in all {
       if let certainty = certainty(of: value) {
         found.append(
-          .list([.number(certainty), .bytes(key), .bytes(Array(value.dropFirst(64)))]))
+          .list([.number(certainty), .bytes(key), .bytes(Array(value.dropFirst(52)))]))
       } else {
         state.programs[id]?[key] = nil
       }
@@ -225,20 +231,20 @@ package final class RedisModel {
     let card = state.cards[id].map { SharedReply.bytes($0.card) } ?? .none
     var open: Int64 = 0
     if card == .none || found.isEmpty {
-      open = (isSettling() ? 1 : 0) + Int64(state.nodes.values.count(where: isSilent))
+      open = (isSettling() ? 1 : 0) + Int64(state.seen.values.count(where: isSilent))
     }
     return .list([owner, card, .list(found), .number(open)])
   }
 
   /// Programs may be at it that nobody knows of.
-  private func isSilent(_ node: Node) -> Bool {
-    milliseconds < node.seen + 300_000 && milliseconds >= node.seen + 3000
+  private func isSilent(_ seen: UInt64) -> Bool {
+    milliseconds < seen + 300_000 && milliseconds >= seen + 3000
   }
 
   /// 1 its node is there, 2 nobody knows; `nil` = it is gone.
   private func certainty(of program: [UInt8]) -> Int64? {
     guard let node = state.nodes[Array(program.prefix(16))],
-      Self.number(Array(program[44..<64])) > milliseconds
+      Self.number(Array(program[32..<52])) > milliseconds
     else { return nil }
     guard node.state != 0x30 else { return 2 }
     guard Array(program[16..<24]) == node.connection else { return nil }
@@ -248,21 +254,28 @@ package final class RedisModel {
   private func beat(_ words: [[UInt8]]) -> SharedReply {
     guard words[2] != [0x32] else {
       state.nodes[words[0]] = nil
-      return .number(1)
+      state.seen[words[0]] = nil
+      return .list([.number(1)])
     }
-    let old = state.nodes[words[0]]
+    let isKnown = state.nodes[words[0]]?.connection == words[1]
+    let bits: Int64 = 1 + (isKnown ? 0 : 2) + (isUnsettled() ? 4 : 0)
     let silent = milliseconds > 3000 ? milliseconds - 3000 : 0
-    let isComplete = words[2] != [0x30]
-    let seen = isComplete ? milliseconds : min(old?.seen ?? silent, silent)
+    if !isKnown, isSettling() {
+      for other in words[3...] where state.seen[other] == nil { state.seen[other] = silent }
+    }
     state.nodes[words[0]] = Node(
-      connection: words[1], beat: milliseconds, state: words[2][0], seen: seen)
-    return .number(
-      1 + (old?.connection == words[1] ? 0 : 2) + (isUnsettled() ? 4 : 0))
+      connection: words[1], beat: milliseconds, state: words[2][0])
+    let isComplete = words[2] != [0x30]
+    state.seen[words[0]] =
+      isComplete ? milliseconds : min(state.seen[words[0]] ?? silent, silent)
+    state.seen = state.seen.filter { $0.value + 300_000 > milliseconds }
+    let all = state.seen.keys.sorted { $0.lexicographicallyPrecedes($1) }
+    return .list([.number(bits)] + all.map { .bytes($0) })
   }
 
   private func announce(_ words: [[UInt8]]) -> SharedReply {
     let old = state.programs[words[0]]?[words[1]]
-    if let old, words[4].lexicographicallyPrecedes(Array(old[24..<44])) { return .number(2) }
+    if let old, words[4].lexicographicallyPrecedes(Array(old[24..<32])) { return .number(2) }
     let end = Array(String(milliseconds + Self.number(words[6])).utf8)
     let digits = Array(repeating: UInt8(ascii: "0"), count: 20 - end.count) + end
     state.programs[words[0], default: [:]][words[1]] =

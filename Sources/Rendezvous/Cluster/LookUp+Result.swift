@@ -19,9 +19,11 @@ extension LookUp {
       guard let id = found, let card = try store.card(of: id), !card.isEmpty,
         card.count <= LookUpResult.maximumCardByteCount
       else {
-        let isSure = store.shared?.isCertain(for: asker) ?? true
+        // Who is here has had a card: it was lost, and comes again.
+        let here = found.flatMap { machine.registry.isCallable($0, by: asker) ? $0 : nil }
+        let isSure = here == nil && store.shared?.isCertain(for: asker) ?? true
         guard !isSure else { return LookUpResult(request: request, status: .unknown) }
-        return resultAtHome(for: asker, in: &machine)
+        return resultAtHome(here, for: asker, in: &machine)
       }
       if machine.registry.isCallable(id, by: asker) {
         return LookUpResult(request: request, status: .online, card: card)
@@ -33,18 +35,20 @@ extension LookUp {
       guard store.shared != nil else {
         return LookUpResult(request: request, status: .tooManyRequests)
       }
-      return resultAtHome(for: asker, in: &machine)
+      return resultAtHome(nil, for: asker, in: &machine)
     }
   }
 
   /// What this node knows without the others: its own clients. Of anybody else that cannot be told.
+  ///
+  /// - Parameter known: Who is looked for, where that is known.
   private func resultAtHome(
-    for asker: PeerID, in machine: inout RendezvousMachine
+    _ known: PeerID?, for asker: PeerID, in machine: inout RendezvousMachine
   ) -> LookUpResult {
     let id: PeerID?
     switch target {
     case .id(let wanted): id = wanted
-    case .name(let name): id = machine.registry.owner(of: name)
+    case .name(let name): id = known ?? machine.registry.owner(of: name)
     }
     do throws(StoreFailure) {
       if let id, machine.registry.isCallable(id, by: asker),

@@ -8,6 +8,9 @@ struct NodeStanding {
   var isKnown = false
   /// No name is given that nobody has: Redis may have lost whose it is.
   private(set) var isFrozen = false
+  /// All nodes that Redis had at the last beat, by their hashes: a Redis that has lost them hears
+  /// of them again.
+  private(set) var others: [[UInt8]] = []
   /// When the last beat was sent that Redis had.
   private var beat: Instant?
 
@@ -20,11 +23,13 @@ struct NodeStanding {
     beat.map { now - $0 > Self.silence && now - $0 <= Self.patience } ?? true
   }
 
-  /// Bits: 1 done, 2 the connection was not known, 4 names are frozen.
+  /// Bits: 1 done, 2 the connection was not known, 4 names are frozen. Then all nodes.
   ///
   /// - Returns: Whether Redis has forgotten what it knew.
   mutating func handleBeat(_ reply: SharedReply, sent: Instant) -> Bool {
-    guard let bits = reply.number, bits & 1 == 1 else { return false }
+    guard let list = reply.list, let bits = list.first?.number, bits & 1 == 1 else { return false }
+    others = list.dropFirst().prefix(Self.nodeLimit).compactMap { $0.bytes }
+      .filter { $0.count == Self.hashByteCount }
     beat = sent
     isFrozen = bits & 4 != 0
     defer { isKnown = true }
@@ -34,6 +39,9 @@ struct NodeStanding {
   /// What a beat says: 0 announces its programs, 1 has, 3 has, and does not hear others.
   func state(isComplete: Bool) -> UInt8 { !isComplete ? 0x30 : isListening ? 0x31 : 0x33 }
 
+  /// As many as Redis tells of (`RedisScripts`).
+  private static let nodeLimit = 64
+  private static let hashByteCount = 16
   /// Others call it silent 3 s after a beat; Redis may have had some without an answer, for 2 s.
   private static let silence = Duration.seconds(5)
   /// Others wait for it 300 s from a later moment on: 30 s are for clocks that go at other rates.

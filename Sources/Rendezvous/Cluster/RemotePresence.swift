@@ -4,7 +4,9 @@ package import Wire
 
 /// A program that has its session at another node (docs/protocol/cluster.md §3).
 ///
-///     presence record 66 · kind of audience 1 (0 all, 1 these) · count × mark 8, ascending
+///     node 8 · serial 8 · kind 1 · kind of audience 1 (0 all, 1 these) · count × mark 8, ascending
+///
+/// Whose it is stands in the place where it is kept. It expires with its node.
 package struct RemotePresence: Equatable, Sendable {
   package var record: PresenceRecord
   /// Who may learn of it; `nil` = everybody.
@@ -17,10 +19,19 @@ package struct RemotePresence: Equatable, Sendable {
     self.audience = audience
   }
 
-  package init(parsing bytes: Span<UInt8>) throws(WireError) {
+  /// - Parameter program: The presence of `identity` under whose place the bytes were kept.
+  package init(
+    parsing bytes: Span<UInt8>, identity: PeerID, program: PresenceID
+  ) throws(WireError) {
     var reader = ByteReader(bytes)
-    let plain = try reader.readBytes(PresenceRecord.byteCount, "presence record")
-    record = try PresenceRecord(parsing: plain.span)
+    let node = try reader.readUInt64("node")
+    let serial = try reader.readUInt64("serial")
+    guard let kind = PresenceKind(rawValue: try reader.readUInt8("kind")) else {
+      throw .invalid("kind", at: reader.offset - 1)
+    }
+    record = PresenceRecord(
+      identity: identity, presence: Presence(program, kind), node: node,
+      expiryMilliseconds: .max, serial: serial)
     let at = reader.offset
     switch try reader.readUInt8("kind of audience") {
     case 0: audience = nil
@@ -37,7 +48,10 @@ package struct RemotePresence: Equatable, Sendable {
   }
 
   package var bytes: [UInt8] {
-    var bytes = record.bytes
+    var bytes: [UInt8] = []
+    bytes.append(littleEndian: record.node)
+    bytes.append(littleEndian: record.serial)
+    bytes.append(record.presence.kind.rawValue)
     bytes.append(audience == nil ? 0 : 1)
     for mark in audience?.marks ?? [] { bytes.append(littleEndian: mark.rawValue) }
     return bytes
@@ -64,10 +78,9 @@ struct RegistrationFacts {
     _ keys: borrowing ClusterKeys
   ) {
     guard let list = reply.list, list.count == 4 else { return nil }
-    if let digits = list[0].bytes {
-      guard let text = String(validating: digits, as: UTF8.self), let number = UInt64(text)
-      else { return nil }
-      serial = number
+    if let bytes = list[0].bytes {
+      guard bytes.count == 8 else { return nil }
+      serial = bytes.reduce(0) { $0 << 8 | UInt64($1) }
     }
     if let sealed = list[1].bytes {
       guard let plain = keys.open(sealed, at: keys.hash(.identity, id.bytes)) else { return nil }
@@ -138,8 +151,8 @@ struct FoundPrograms {
       guard let parts = entry.list, parts.count == 3, let state = parts[0].number,
         let program = parts[1].bytes, let sealed = parts[2].bytes,
         let plain = keys.open(sealed, at: hash + program),
-        let presence = RemotePresence(plain, isSure: state == 1),
-        presence.record.identity == owner, presence.record.node != node,
+        let presence = RemotePresence(plain, of: owner, program, isSure: state == 1),
+        presence.record.node != node,
         programs.count < NodeMessage.programLimit
       else { continue }
       programs.append(presence)
@@ -148,8 +161,14 @@ struct FoundPrograms {
 }
 
 extension RemotePresence {
-  fileprivate init?(_ plain: [UInt8], isSure: Bool) {
-    do throws(WireError) { try self.init(parsing: plain.span) } catch { return nil }
+  fileprivate init?(_ plain: [UInt8], of identity: PeerID, _ program: [UInt8], isSure: Bool) {
+    guard program.count == 8 else { return nil }
+    let id = PresenceID(rawValue: program.reversed().reduce(0) { $0 << 8 | UInt64($1) })
+    do throws(WireError) {
+      try self.init(parsing: plain.span, identity: identity, program: id)
+    } catch {
+      return nil
+    }
     self.isSure = isSure
   }
 }

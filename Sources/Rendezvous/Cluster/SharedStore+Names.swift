@@ -50,7 +50,7 @@ extension SharedStore {
     let hash = keys.hash(.identity, id.bytes)
     let sealed = keys.seal(card, at: hash, random: &random)
     let arguments = [
-      hash, Self.digits(serial), sealed, Self.digits(seen), Self.digits(UInt64(limits.cards)),
+      hash, Self.bigEndian(serial), sealed, Self.digits(seen), Self.digits(UInt64(limits.cards)),
     ]
     guard queue(.keep, arguments, .promise(id)) != nil else { throw Self.full }
     keepAtHome(card, serial: serial, of: id, seen: seen)
@@ -165,6 +165,9 @@ extension SharedStore {
     let text = Array(String(number).utf8)
     return Array(repeating: 0x30, count: 20 - text.count) + text
   }
+
+  /// As 8 bytes, the highest first: they sort as their numbers do.
+  static func bigEndian(_ number: UInt64) -> [UInt8] { bytes(of: number).reversed() }
 
   /// How long a name that RESP promised is kept from others, in ms: longer than a session waits for
   /// its first packet.

@@ -12,7 +12,7 @@ extension SharedStore {
     let hash = keys.hash(.identity, record.identity.bytes)
     let program = Self.bytes(of: record.presence.id)
     let arguments = [
-      hash, program, node.hash, connection, Self.digits(record.serial),
+      hash, program, node.hash, connection, Self.bigEndian(record.serial),
       keys.seal(
         RemotePresence(record, audience: audience).bytes, at: hash + program, random: &random),
       Self.digits(UInt64(clamping: life.milliseconds)),
@@ -21,14 +21,14 @@ extension SharedStore {
   }
 
   /// Makes sure that a client's name is still its own, and that its card is there: where it is not,
-  /// the client must register anew.
+  /// the client must register anew; at once where another one has its name.
   func restore(_ id: PeerID, name: PeerName?, now: UInt64) -> Bool {
     let hash = name.map { keys.hash(.name, $0.bytes) } ?? []
     let owner = name == nil ? [] : keys.seal(id.bytes, at: hash, random: &random)
     let arguments = [
       keys.hash(.identity, id.bytes), hash, owner, Self.digits(now), Self.digits(limits.nameLife),
     ]
-    return queue(.restore, arguments, .promise(id)) != nil
+    return queue(.restore, arguments, .restored(id)) != nil
   }
 
   /// Tells all nodes that a program here has gone.
@@ -38,7 +38,7 @@ extension SharedStore {
       .withdraw,
       [
         keys.hash(.identity, record.identity.bytes), Self.bytes(of: record.presence.id),
-        node.hash, connection, Self.digits(record.serial),
+        node.hash, connection, Self.bigEndian(record.serial),
       ])
   }
 
@@ -49,7 +49,7 @@ extension SharedStore {
     registrations.endPeriod()
     guard let connection else { return }
     let state = standing.state(isComplete: isComplete)
-    _ = queue(.beat, [node.hash, connection, [state]], .beat(now))
+    _ = queue(.beat, [node.hash, connection, [state]] + standing.others, .beat(now))
   }
 
   /// Says that this node will not be there any more; nothing follows.

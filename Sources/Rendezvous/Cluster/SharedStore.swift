@@ -35,6 +35,8 @@ package final class SharedStore: RegistrationStore {
   var hasNewBans = false
   /// Identities whose registration could not be written down.
   private var owed = OwedRegistrations()
+  /// Those whose name another one has: they need not wait until names are given.
+  private var bereft = OwedRegistrations()
   /// What Redis said of this node.
   private(set) var standing = NodeStanding()
   /// Programs here that have a newer session at another node.
@@ -46,6 +48,8 @@ package final class SharedStore: RegistrationStore {
     case found(LookUp.Target)
     /// A write that the identity's registration depends on.
     case promise(PeerID)
+    /// A client that was announced anew.
+    case restored(PeerID)
     case announced(PresenceRecord)
     /// Sent at this moment.
     case beat(Instant)
@@ -93,7 +97,7 @@ package final class SharedStore: RegistrationStore {
     case .registration(let id, let asked, let claimed):
       insert(RegistrationFacts(reply, of: id, asked: asked, claimed: claimed, keys), of: id, ticket)
     case .found(let target): found = FoundPrograms(reply, target, notAt: node.number, keys)
-    case .promise, .announced, .beat, .bans, .note: break
+    case .promise, .restored, .announced, .beat, .bans, .note: break
     }
     return ticket
   }
@@ -107,7 +111,11 @@ package final class SharedStore: RegistrationStore {
   /// - Parameter most: How many at a time: as many as may come back in that time.
   package func takeOwed(most: Int, now: Instant) -> [PeerID] {
     let isDue = connection != nil && !standing.isFrozen
-    return isDue || standing.isCutOff(now: now) ? owed.takeFirst(most) : []
+    guard isDue || standing.isCutOff(now: now) else {
+      return connection == nil ? [] : bereft.takeFirst(most)
+    }
+    let first = bereft.takeFirst(most)
+    return first + owed.takeFirst(most - first.count)
   }
 
   /// The next program here that has a newer session at another node.
@@ -133,6 +141,7 @@ package final class SharedStore: RegistrationStore {
         counters.repliesInvalid &+= 1
       }
     case .promise(let id): if (reply.number ?? -1) != 1 { noteOwed(id) }
+    case .restored(let id): handleRestoration(reply, of: id)
     case .announced(let record): handleAnnouncement(reply, of: record)
     case .beat(let sent):
       if standing.handleBeat(reply, sent: sent) { handleLoss() }
@@ -160,6 +169,14 @@ package final class SharedStore: RegistrationStore {
   private func handleLoss() {
     counters.dataLost &+= 1
     handleConnection()
+  }
+
+  /// 1 done · 0 the card is gone · 2 another one has the name
+  private func handleRestoration(_ reply: SharedReply, of id: PeerID) {
+    guard reply.number != 1 else { return }
+    guard reply.number == 2 else { return noteOwed(id) }
+    counters.writesLost &+= 1
+    bereft.insert(id)
   }
 
   /// 1 done · 2 a newer session is at another node · or the node that had an older one

@@ -34,7 +34,9 @@ extension FuzzTarget {
       if let word = try? NodeWord(parsing: bytes.span) {
         expect(word.bytes == bytes, "a word between nodes has one encoding")
       }
-      if let presence = try? RemotePresence(parsing: bytes.span) {
+      if let presence = try? RemotePresence(
+        parsing: bytes.span, identity: .zero, program: PresenceID(rawValue: 7))
+      {
         expect(presence.bytes == bytes, "a presence at another node has one encoding")
       }
     })

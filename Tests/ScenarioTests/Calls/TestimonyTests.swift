@@ -127,6 +127,19 @@ import Wire
       } == [])
   }
 
+  @Test func `lets a program that died take a call by glare that had rung before`() {
+    var random = RandomSource(seed: 2)
+    let other = CallID(from: &random)
+    let found = verdict(isDisturbed: true) {
+      ring(&$0)
+      $0.crash(bob)
+      $0.begin(other, at: bob, isCaller: true, now: at(800))
+      $0.replace(other, by: call, at: bob, now: at(900))
+      $0.note(.accepted, call, at: bob, now: at(900))
+    }
+    #expect(found.filter { $0.contains("after the end") || $0.contains("twice") }.isEmpty)
+  }
+
   @Test func `lets a program that died be rung again, and asks of its new life the same`() {
     #expect(
       verdict(isDisturbed: true) {

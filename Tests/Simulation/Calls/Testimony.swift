@@ -120,8 +120,8 @@ package struct Testimony {
       sides[index].isExcused = true
       sides[index].isReplaced = true
     }
-    // It may have begun to ring here already.
-    if index(other, host) == nil { begin(other, at: host, isCaller: false, now: now) }
+    // It may have begun to ring here already, or at a program that died meanwhile.
+    if side(other, at: host)?.hasDied ?? true { begin(other, at: host, isCaller: false, now: now) }
   }
 
   package mutating func report(_ violation: String) { violations.append(violation) }

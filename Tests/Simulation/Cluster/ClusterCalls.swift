@@ -134,11 +134,17 @@ final class ClusterCalls {
         failure == .notOnline || failure == .unknown, let target = targets[call],
         let callee = world.peers.firstIndex(where: { $0.id == target }),
         let began = since[callee], let asked = placed[call], began + .seconds(5) < asked,
-        !cluster.nodes[homes[callee]].hasMissedLoss
+        isKnown(homes[callee])
       else { continue }
       world.testimony.report("\(call): \(failure) at \(at.nanoseconds) ns, of one who is there")
     }
     heardCounts[caller] = events.count
+  }
+
+  /// Of a node that a loss of data and the end of all who knew of it have hidden nobody is told.
+  private func isKnown(_ index: Int) -> Bool {
+    let node = cluster.nodes[index]
+    return !node.hasMissedLoss || node.isKnown
   }
 
   /// All is mended: each calls the next, and is connected.

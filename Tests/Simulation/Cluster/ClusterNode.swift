@@ -12,8 +12,11 @@ final class ClusterNode {
   /// The connection with the commands stands; the one that hears does.
   private(set) var isLinked = false
   private(set) var isListening = false
-  /// Redis lost data while this node was not there, and it has not been there since.
-  var hasMissedLoss = false
+  /// Redis lost data while this node was not there, or before it could tell anew what it has, and
+  /// it has not been there since. Others may have names of its clients by then.
+  private(set) var hasMissedLoss = false
+  /// Redis lost data a moment ago, and this node has not told it anew what it has.
+  private var hasToTellAnew = false
 
   private unowned let cluster: SimulatedCluster
   private let delay: Duration
@@ -61,7 +64,7 @@ final class ClusterNode {
 
   func crash() {
     rendezvous.crash()
-    (isLinked, isListening) = (false, false)
+    (isLinked, isListening, hasToTellAnew) = (false, false, false)
     connection += 1
   }
 
@@ -85,6 +88,21 @@ final class ClusterNode {
     simulator.plan(after: .seconds(3)) { [weak self] in
       guard let self, isLinked, connection == settled else { return }
       hasMissedLoss = false
+    }
+  }
+
+  /// Redis has lost data.
+  func noteLoss() {
+    guard isLinked, !isCut else { return hasMissedLoss = true }
+    hasToTellAnew = true
+    settleLoss()
+  }
+
+  /// The loss is seen at the next beat, and all is told anew then.
+  private func settleLoss() {
+    simulator.plan(after: .milliseconds(1500)) { [weak self] in
+      guard let self, hasToTellAnew else { return }
+      if isBlocked || !isLinked { settleLoss() } else { hasToTellAnew = false }
     }
   }
 
@@ -126,7 +144,14 @@ final class ClusterNode {
 
   // MARK: - Faults of the line
 
-  func cut() { isCut = true }
+  func cut() {
+    isCut = true
+    if hasToTellAnew { hasMissedLoss = true }
+    hasToTellAnew = false
+  }
+
+  /// Whether Redis knows that this node is there, or was a moment ago.
+  var isKnown: Bool { store?.channels.first.map { cluster.redis.hasNode(at: $0) } ?? false }
 
   func heal() {
     isCut = false

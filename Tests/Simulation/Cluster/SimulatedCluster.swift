@@ -63,20 +63,22 @@ final class SimulatedCluster {
     for node in nodes { node.noteEndOfRedis() }
   }
 
+  /// One that runs already gives way to it, as where a copy takes over: its connections end.
   func startRedis(_ memory: Memory) {
+    if isRedisRunning { killRedis() }
     switch memory {
     case .whole: redis.restart(redis.state)
     case .older: redis.restart(copies.first)
     case .empty: redis.restart(nil)
     }
-    if memory != .whole { for node in nodes where !node.isLinked { node.hasMissedLoss = true } }
+    if memory != .whole { for node in nodes { node.noteLoss() } }
     copies = []
     isRedisRunning = true
   }
 
   func emptyRedis() {
     redis.loseAll()
-    for node in nodes where !node.isLinked || node.isCut { node.hasMissedLoss = true }
+    for node in nodes { node.noteLoss() }
   }
 
   func pauseRedis() { isPaused = true }
