@@ -153,6 +153,7 @@ let package = Package(
     program("TinyCall", ["Earshot"], path: "Examples/TinyCall"),
     program("CallFromFile", ["Earshot"], path: "Examples/CallFromFile"),
     program("EchoSound", ["Earshot"], path: "Examples/EchoSound"),
+    program("JoinChannel", ["Earshot", "EarshotMedia"], path: "Examples/JoinChannel"),
     program("CallStory", ["Earshot"], path: "Examples/CallStory"),
     program("ProbeAdvice", ["Earshot"], path: "Examples/ProbeAdvice"),
     // measurements (Benchmarks/README.md)

@@ -1,83 +1,14 @@
 import Channels
-import Forwarding
 import Foundation
-import Peer
 import Primitives
-import Reactor
-import Rendezvous
-import SecureSession
 import Synchronization
 import Testing
-import Tokens
 import Wire
 
 @testable import Earshot
 
 /// A channel's sound by a relay, through the public interface, over loopback.
 @Suite struct ChannelRelayTests {
-  /// A rendezvous and a relay that is registered with it, in this process.
-  private final class Town {
-    let loop: EventLoop
-    let address: SocketAddress
-    let rendezvous: MachineDriver<RendezvousMachine>
-    let relay: MachineDriver<RendezvousMachine>
-    private let registration: MachineDriver<RelayRegistrationMachine>
-
-    init() throws {
-      let wall = SystemClock.wallNanoseconds / 1_000_000
-      let zero = wall - SystemClock.now.nanoseconds / 1_000_000
-      var random = RandomSource.system
-      let local = SocketAddress(v4: 127, 0, 0, 1, port: 0)
-      var own = LocalIdentity(kind: .peer, unixSeconds: wall / 1000, random: &random)
-      let host = LocalIdentity(kind: .rendezvous, unixSeconds: wall / 1000, random: &random)
-      let (relayID, hostID) = (own.id, host.id)
-      let card = try own.makeCard(unixSeconds: wall / 1000)
-      loop = try EventLoop()
-      let socket = try UDPSocket(binding: local)
-      let here = socket.localAddress
-      var settings = ServerSettings(
-        identity: own.copy(), card: card, bootCounter: 1, resetKey: random.bytes(32),
-        wallMilliseconds: zero, tokenKey: TokenPublicKey(bytes: Bytes32(hostID)))
-      settings.forwarding = ForwardingLimits()
-      relay = MachineDriver(
-        RendezvousMachine(settings, store: MemoryStore(), random: .system), socket: socket,
-        on: loop)
-      var other = host.copy()
-      let otherCard = try other.makeCard(unixSeconds: wall / 1000)
-      var server = ServerSettings(
-        identity: other, card: otherCard, bootCounter: 1, resetKey: random.bytes(32),
-        wallMilliseconds: zero)
-      server.relayIDs = [relayID]
-      let bound = try UDPSocket(binding: local)
-      address = bound.localAddress
-      rendezvous = MachineDriver(
-        RendezvousMachine(server, store: MemoryStore(), random: .system), socket: bound, on: loop)
-      var configuration = PeerConfiguration(rendezvous: address, wallClockAtZero: Int64(zero))
-      configuration.rendezvousID = hostID
-      registration = MachineDriver(
-        RelayRegistrationMachine(
-          configuration, listening: here, identity: own, random: .system, now: SystemClock.now),
-        socket: try UDPSocket(binding: local), on: loop)
-      for driver in [relay, rendezvous] { try driver.start { _ in } }
-      try registration.start { _ in }
-      try loop.start()
-    }
-
-    func stop() {
-      loop.stop()
-      loop.join()
-    }
-  }
-
-  private func endpoint(_ name: String, _ town: Town, _ folder: URL) async throws -> Endpoint {
-    var configuration = Configuration(rendezvous: town.address.description)
-    configuration.bind = "127.0.0.1:0"
-    configuration.identityFile = folder.appending(path: name + "/identity").path
-    let endpoint = try await Endpoint.open(configuration)
-    _ = try await endpoint.waitUntilRegistered()
-    return endpoint
-  }
-
   /// What a member does with every step of its channel.
   private func follow(
     _ events: AsyncStream<EndpointEvent>, _ name: ChannelName, _ relay: ChannelRelay
@@ -91,7 +22,7 @@ import Wire
     }
   }
 
-  private func close(_ all: [Endpoint], _ followers: [Task<Void, Never>], _ town: Town) async {
+  private func close(_ all: [Endpoint], _ followers: [Task<Void, Never>], _ town: RelayTown) async {
     for endpoint in all { await endpoint.close() }
     for follower in followers { follower.cancel() }
     town.stop()
@@ -296,10 +227,10 @@ import Wire
     let folder = FileManager.default.temporaryDirectory.appending(
       path: "earshot-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(at: folder) }
-    let town = try Town()
+    let town = try RelayTown()
     let tea = try #require(ChannelName("tea"))
     var endpoints: [Endpoint] = []
-    for name in ["alice", "bob"] { endpoints.append(try await endpoint(name, town, folder)) }
+    for name in ["alice", "bob"] { endpoints.append(try await town.endpoint(name, folder)) }
     let (steps, feed) = AsyncStream.makeStream(of: ChannelRelayStep.self)
     let (hostSteps, hostFeed) = AsyncStream.makeStream(of: ChannelRelayStep.self)
     let ear = Ear()
@@ -356,14 +287,14 @@ import Wire
     let folder = FileManager.default.temporaryDirectory.appending(
       path: "earshot-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(at: folder) }
-    let town = try Town()
+    let town = try RelayTown()
     let tea = try #require(ChannelName("tea"))
     let (steps, feed) = AsyncStream.makeStream(of: ChannelRelayStep.self)
     var endpoints: [Endpoint] = []
     var relays: [ChannelRelay] = []
     var followers: [Task<Void, Never>] = []
     for (name, role) in [("bob", ChannelRole.audience), ("alice", .host)] {
-      endpoints.append(try await endpoint(name, town, folder))
+      endpoints.append(try await town.endpoint(name, folder))
       let events = await endpoints[endpoints.count - 1].events()
       let relay = ChannelRelay(
         try await endpoints[endpoints.count - 1].join(tea, as: role),

@@ -1,13 +1,12 @@
 import Arguments
-import Earshot
 import Foundation
 import Primitives
-import Synchronization
 import Testing
 
+@testable import Earshot
 @testable import PeerCommand
 
-/// `earshot join`: its options, its mesh and its mix.
+/// `earshot join`: its options, its files and its words.
 struct JoinCommandTests {
   private func command(_ words: String) throws -> JoinCommand {
     try JoinCommand(
@@ -74,39 +73,18 @@ struct JoinCommandTests {
       uid: UInt32(number), id: PeerID(word0: number, word1: 0, word2: 0, word3: 0), role: role)
   }
 
-  @Test func `who has no seat calls those as well who would call it, when they had time to`() {
-    let now = Instant(nanoseconds: 0)
-    var links = RoomLinks(own: Self.user(5, .host).id, checks: false)
-    links.add(Self.user(3, .host))
-    links.setCallsAll(true, now: now)
-    #expect(links.nextToDial(own: .host, now: now) == nil)
-    #expect(links.nextRetry(own: .host) == now + .seconds(1))
-    #expect(links.nextToDial(own: .host, now: now + .seconds(1))?.uid == 3)
-    links.setCallsAll(false, now: now)
-    #expect(links.nextToDial(own: .host, now: now + .seconds(2)) == nil)
-    #expect(links.nextRetry(own: .host) == nil)
-    // At the other end.
-    links.add(Self.user(9, .host))
-    #expect(links.caller(Self.user(9, .host).id, own: .host) == nil)
-    #expect(links.caller(Self.user(9, .host).id, own: .host, isSeatless: true) == 9)
-    #expect(links.caller(Self.user(5, .host).id, own: .host, isSeatless: true) == nil)
-    let call = CallID(bytes: Array(repeating: 7, count: 16))
-    links.begin(call, with: 9, isSeatless: true)
-    #expect(links.seatless == [call])
-    links.end(call, now: now)
-    #expect(links.seatless.isEmpty)
-  }
-
   /// It is called while nothing comes by the relay yet, and rejects: it has a seat there.
   @Test func `who rejects a call is heard by the relay`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("mix.wav")
     let tea = try #require(ChannelName("tea"))
-    let sound = try RoomSound(try command("tea --save \(path)"))
-    _ = sound.makeSink(7, in: tea, by: .mesh)
-    sound.setRelayed(false, 7, in: tea)
-    sound.endCall(with: 7, in: tea)
-    let relay = sound.makeSink(7, in: tea, by: .relay)
+    let join = try command("tea --save \(path)")
+    let sound = try RoomSound(join)
+    let voices = ChannelVoices(sound.options(for: join, in: tea) { _ in })
+    _ = voices.makeSink(7, by: .mesh)
+    voices.setRelayed(false, 7)
+    voices.endCall(with: 7)
+    let relay = voices.makeSink(7, by: .relay)
     relay.write([Int16](repeating: 500, count: 240), frameCount: 240)
     sound.finish()
     let saved = try Data(contentsOf: URL(filePath: path)).dropFirst(44)
@@ -117,22 +95,34 @@ struct JoinCommandTests {
     let folder = try TemporaryFolder()
     let each = folder.file("{uid}.wav")
     let tea = try #require(ChannelName("tea"))
-    let sound = try RoomSound(try command("tea --save-each \(each)"))
+    let join = try command("tea --save-each \(each)")
+    let sound = try RoomSound(join)
+    let voices = ChannelVoices(sound.options(for: join, in: tea) { _ in })
     func hear(_ uid: UInt32) {
       let samples = [Int16](repeating: 500, count: 240)
-      sound.makeSink(uid, in: tea, by: .relay).write(samples, frameCount: 240)
+      voices.makeSink(uid, by: .relay).write(samples, frameCount: 240)
     }
     for uid in 1...600 as ClosedRange<UInt32> {
       hear(uid)
-      sound.remove(uid, in: tea)
+      voices.remove(uid)
     }
     // Who comes back after its file was closed gets a further one.
     hear(1)
+    voices.finish()
     sound.finish()
     #expect(sound.fault == nil)
     for name in ["1.wav", "1-2.wav", "600.wav"] {
       #expect(FileManager.default.fileExists(atPath: folder.file(name)), "\(name)")
     }
+  }
+
+  @Test func `who finds too many members is told what to do`() {
+    func words(_ way: ChannelMedia.Way, isFull: Bool) -> String {
+      ChannelWords.refusal(members: 18, way, isRelayFull: isFull)
+    }
+    #expect(words(.mesh, isFull: false).contains("leave out --mesh"))
+    #expect(words(.auto, isFull: false).contains("run earshot-relay"))
+    #expect(words(.auto, isFull: true).contains("--limit-seats"))
   }
 
   @Test func `a key says who is removed, and never ourselves`() {
@@ -142,102 +132,5 @@ struct JoinCommandTests {
     #expect(choice?.uid(for: "1") == 2 && choice?.uid(for: "z") == 35)
     #expect(choice?.uid(for: "q") == nil && choice?.uid(for: "0") == nil)
     #expect(RemovalChoice([members[0]], own: 1, bans: false) == nil)
-  }
-
-  @Test func `of two the lesser ID calls, and the audience calls no audience`() {
-    let now = Instant(nanoseconds: 0)
-    var links = RoomLinks(own: Self.user(5, .host).id, checks: false)
-    for user in [Self.user(3, .host), Self.user(8, .audience), Self.user(9, .host)] {
-      links.add(user)
-    }
-    #expect(links.nextToDial(own: .host, now: now)?.uid == 8)
-    #expect(links.nextToDial(own: .audience, now: now)?.uid == 9)
-    #expect(links.caller(Self.user(3, .host).id, own: .audience) == 3)
-    #expect(links.caller(Self.user(9, .host).id, own: .host) == nil)
-    #expect(links.caller(Self.user(4, .host).id, own: .host) == nil)
-    let call = CallID(bytes: Array(repeating: 1, count: 16))
-    links.begin(call, with: 9)
-    #expect(links.nextToDial(own: .audience, now: now) == nil)
-    links.end(call, now: now)
-    #expect(links.nextToDial(own: .audience, now: now) == nil)
-    #expect(links.nextRetry(own: .host) == now + .seconds(1))
-    #expect(links.nextToDial(own: .audience, now: now + .seconds(1))?.uid == 9)
-    #expect(links.remove(9) == nil && links.metCount == 3)
-  }
-
-  @Test func `where tokens are needed nobody is linked whose token we have not checked`() {
-    let now = Instant(nanoseconds: 0)
-    var links = RoomLinks(own: Self.user(5, .host).id, checks: true)
-    links.add(Self.user(8, .host))
-    links.add(Self.user(3, .host))
-    #expect(links.nextToDial(own: .host, now: now) == nil)
-    #expect(links.caller(Self.user(3, .host).id, own: .host) == nil)
-    links.check(8, isGenuine: true)
-    links.check(3, isGenuine: false)
-    #expect(links.nextToDial(own: .host, now: now)?.uid == 8)
-    #expect(links.caller(Self.user(3, .host).id, own: .host) == nil)
-    links.setAudience(8)
-    #expect(links.nextToDial(own: .audience, now: now) == nil)
-  }
-
-  @Test func `the limiter keeps the sum below the greatest value, and lets it rise again`() {
-    var limiter = PeakLimiter()
-    limiter.look(at: 60_000)
-    limiter.settle()
-    #expect((31_900...32_000).contains(Int(limiter.limited(60_000))))
-    for _ in 0..<100 {
-      limiter.look(at: 1000)
-      limiter.settle()
-    }
-    #expect(limiter.limited(1000) == 1000)
-  }
-
-  @Test func `voices add up at their time`() throws {
-    let folder = try TemporaryFolder()
-    let path = folder.file("mix.wav")
-    let began = Instant(nanoseconds: 0)
-    let mixer = RoomMixer(try AudioFileSink(path, channelCount: 1), now: began)
-    #expect(mixer.frame(at: began + .milliseconds(10)) == 480)
-    let block = [Int16](repeating: 1000, count: 240)
-    var (one, other) = (0, 480)
-    for step in 0..<40 {
-      let now = step * 240
-      one = mixer.add(block, channels: 1, frameCount: 240, at: one, now: now)
-      other = mixer.add(block, channels: 1, frameCount: 240, at: other, now: now)
-    }
-    mixer.finish()
-    let source = try PlayedSource(path, isLooped: false) {}
-    var samples = [Int16](repeating: 0, count: 20_000)
-    let count = source.read(into: &samples, frameCount: 20_000)
-    #expect(count == 42 * 240)
-    #expect(samples[0] == 1000 && samples[479] == 1000 && samples[480] == 2000)
-    #expect(samples[40 * 240 - 1] == 2000 && samples[40 * 240] == 1000)
-  }
-
-  /// Counts up.
-  private final class Counter: AudioSource {
-    let channelCount = 1
-    private let next = Mutex(0)
-
-    func read(into samples: inout [Int16], frameCount: Int) -> Int {
-      next.withLock { next in
-        let count = max(0, min(frameCount, 1000 - next))
-        for index in 0..<count { samples[index] = Int16(next + index) }
-        next += count
-        return count
-      }
-    }
-  }
-
-  @Test func `all hear the same at the same time, and who comes later what is there then`() {
-    let source = SharedSource(Counter())
-    let (early, late) = (SharedEar(source), SharedEar(source))
-    var samples = [Int16](repeating: 0, count: 480)
-    #expect(early.read(into: &samples, frameCount: 480) == 480)
-    #expect(late.read(into: &samples, frameCount: 240) == 240 && samples[0] == 480)
-    #expect(early.read(into: &samples, frameCount: 240) == 240 && samples[0] == 480)
-    #expect(early.read(into: &samples, frameCount: 480) == 280 && samples[279] == 999)
-    #expect(late.read(into: &samples, frameCount: 480) == 280)
-    #expect(late.read(into: &samples, frameCount: 480) == 0)
   }
 }

@@ -80,6 +80,28 @@ import Testing
     #expect(refused.exitCode == 2 && refused.errors.contains("no WAV file"))
   }
 
+  @Test func `two of the example of a channel hear each other`() throws {
+    let stage = try Stage()
+    defer { stage.end() }
+    try stage.folder.write(Self.sawtooth(seconds: 1), to: "saw.wav")
+    let members = try ["alice", "bob"].map { name in
+      try stage.start(
+        "JoinChannel",
+        [
+          stage.address, "tea", stage.folder.file("saw.wav"), stage.folder.file(name + ".wav"), "4",
+        ],
+        as: name)
+    }
+    for (member, name) in zip(members, ["alice", "bob"]) {
+      #expect(member.exitCode == 0, "\(member.errors)")
+      #expect(member.output.contains(" is heard\n") && member.output.contains("ended: left"))
+      // Two seconds and more of 48 kHz.
+      #expect(try stage.folder.bytes(of: name + ".wav").count > 192_000)
+    }
+    let refused = try stage.start("JoinChannel", [stage.address, "not a name"], as: "x")
+    #expect(refused.exitCode == 2)
+  }
+
   /// A WAV file of 16 bits, 48 kHz, mono.
   private static func sawtooth(seconds: Int) -> [UInt8] {
     func number(_ value: Int, _ count: Int) -> [UInt8] {

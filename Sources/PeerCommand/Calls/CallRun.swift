@@ -124,7 +124,7 @@ package final class CallRun {
     case .signal(.user1): await showStatistics()
     case .signal(let signal): await handleSignal(signal)
     case .sourceEnded: sourceEnded()
-    case .probe, .opened, .diagnosed, .relay: break  // Each runs in a command of its own.
+    case .probe, .opened, .diagnosed, .media: break  // Each runs in a command of its own.
     case .channelToken, .lines: break  // Of `earshot join`.
     case .token: break  // The session has handed it over.
     case .wake: if await wake() { verdict = .ringOver }

@@ -29,7 +29,7 @@ final class CallRoom {
   private(set) var first: CallID
   private(set) var hasFirst = true
   var people = RoomPeople()
-  var links: RoomLinks
+  var links: ChannelLinks
   /// Ours, if we have made the channel.
   var key: ChannelKey?
   var channel: Channel?
@@ -61,7 +61,7 @@ final class CallRoom {
     pictures = RoomPictures(
       sound, saveName: ends.video?.saveName, overwrites: session.options.overwrites)
     accord = RoomAccord(asks: manners.asks, hasAgreed: manners.hasAgreed)
-    links = RoomLinks(own: session.endpoint.id, checks: true)
+    links = ChannelLinks(own: session.endpoint.id, checks: true)
     people.add(first, nil, name, .there)
   }
 
@@ -251,7 +251,7 @@ final class CallRoom {
   func drop() async {
     await channel?.leave()
     (channel, key, stay, answerDue, hasFailed) = (nil, nil, nil, nil, false)
-    links = RoomLinks(own: session.endpoint.id, checks: true)
+    links = ChannelLinks(own: session.endpoint.id, checks: true)
   }
 
   /// Calls with members of a channel that was left are over if they have not come after.

@@ -29,7 +29,7 @@ enum ChannelWords {
   }
 
   /// What a relay has against us, and what is done.
-  static func sentence(_ refusal: RelayRefusal, _ way: RoomWay.Choice) -> String {
+  static func sentence(_ refusal: RelayRefusal, _ way: ChannelMedia.Way) -> String {
     switch refusal {
     case .relayFull:
       way == .relayOnly
@@ -38,6 +38,20 @@ enum ChannelWords {
     case .grantEnded: "The grant for the relay has ended; another one is asked for."
     case .grantForeign: "The relay does not accept the grant; another one is asked for."
     }
+  }
+
+  /// Why there is no room for calls of each with each, and what to do.
+  static func refusal(members: Int, _ way: ChannelMedia.Way, isRelayFull: Bool) -> String {
+    let most = ChannelMedia.mostWithoutRelay
+    if isRelayFull {
+      return "the relay has no room, \(members) members are there, and without it at most \(most) "
+        + "can talk; wait until some have left, or let its operator raise --limit-seats"
+    }
+    return way == .mesh
+      ? "\(members) members are there, and host to host at most \(most) can talk, as each calls "
+        + "each; leave out --mesh where a relay is there, or wait until some have left"
+      : "\(members) members are there, and without a relay at most \(most) can talk; run "
+        + "earshot-relay, or wait until some have left"
   }
 
   static func sentence(_ fallback: PictureFallback) -> String {

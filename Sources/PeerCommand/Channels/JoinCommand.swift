@@ -16,7 +16,7 @@ package struct JoinCommand: Sendable {
   /// Seconds in the channel; `nil` until the user leaves.
   package var duration: Double?
   /// Whether audio goes from host to host, or by a relay, sealed.
-  package var way: RoomWay.Choice
+  package var way: ChannelMedia.Way
   /// A file for each member that is heard, with `{uid}` in its name.
   package var saveEach: String?
   /// Pictures of the calls of a mesh; the name for what is seen has `{uid}` in it.
@@ -108,11 +108,11 @@ package struct JoinCommand: Sendable {
 
   private static func way(
     _ arguments: inout Arguments, _ online: inout OnlineOptions
-  ) throws(UsageError) -> RoomWay.Choice {
-    let ways: [(name: String, choice: RoomWay.Choice)] = [
+  ) throws(UsageError) -> ChannelMedia.Way {
+    let ways: [(name: String, choice: ChannelMedia.Way)] = [
       ("--mesh", .mesh), ("--relay", .relay), ("--relay-only", .relayOnly),
     ]
-    var given: [(name: String, choice: RoomWay.Choice)] = []
+    var given: [(name: String, choice: ChannelMedia.Way)] = []
     for way in ways where try arguments.flag(way.name) { given.append(way) }
     guard given.count <= 1 else {
       throw UsageError(
@@ -204,10 +204,11 @@ package struct JoinCommand: Sendable {
     let run = JoinRun(self, try await joinAll(session, sound, texts, tokens), tokens, session)
     if readsText { session.remember(readLines(run)) }
     while !run.isOver, let input = await session.next() { await run.handle(input) }
+    await run.finishSound()
     sound.finish()
     session.remember(sound.fault)
     await session.inbox.settle()
-    run.writeSummary()
+    await run.writeSummary()
     return await session.finish(page: run.page, run.code)
   }
 
@@ -244,10 +245,12 @@ package struct JoinCommand: Sendable {
     do throws(EarshotError) {
       for (index, entry) in rooms.enumerated() {
         let shown = texts[entry.room]
-        let channel = try await session.endpoint.join(
-          entry.room, as: entry.role, uid: index == 0 ? uid : 0, token: shown?.text)
-        if let shown { tokens.add(channel, path: shown.path, text: shown.text) }
-        stays.append(RoomStay(channel, as: entry.role, self, session, sound))
+        let (feed, name) = (session.inbox.feed, entry.room)
+        let options = sound.options(for: self, in: name) { feed.yield(.media(name, $0)) }
+        let media = try await session.endpoint.join(
+          name, as: entry.role, uid: index == 0 ? uid : 0, token: shown?.text, steering: options)
+        if let shown { tokens.add(media.channel, path: shown.path, text: shown.text) }
+        stays.append(RoomStay(media, as: entry.role, self, session, sound))
       }
     } catch {
       throw await session.conclude(CommandFailure(error))

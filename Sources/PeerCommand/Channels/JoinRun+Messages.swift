@@ -5,20 +5,12 @@ extension JoinRun {
   /// What an input says of messages.
   func handleMessages(_ input: SessionInput) {
     switch input {
-    case .endpoint(.callProgress(let call, .message(let stream, let bytes))):
-      guard let (stay, uid) = member(of: call) else { return }
-      messages.show(bytes, stream: stream, from: uid, in: stay.channel.name)
-    case .endpoint(.callProgress(let call, .messagesMissed(_, let missed, _))):
-      if let (_, uid) = member(of: call) { messages.showMissed(missed, from: uid) }
-    case .endpoint(.callProgress(let call, .messageDelivery(let tag, let isDelivered))):
-      messages.handleDelivery(.call(call, tag), isDelivered: isDelivered)
-    case .endpoint(.callEnded(let call, _)): messages.handleEnd(of: call)
-    case .relay(let name, .message(let uid, let stream, let bytes)):
+    case .media(let name, .message(let uid, let stream, let bytes)):
       messages.show(bytes, stream: stream, from: uid, in: name)
-    case .relay(_, .messagesMissed(let uid, _, let missed, _)):
+    case .media(_, .messagesMissed(let uid, _, let missed)):
       messages.showMissed(missed, from: uid)
-    case .relay(let name, .messageDelivery(let tag, let isDelivered)):
-      messages.handleDelivery(.relay(name, tag), isDelivered: isDelivered)
+    case .media(let name, .messageDelivery(let tag, let isDelivered)):
+      messages.handleDelivery(of: tag, in: name, isDelivered: isDelivered)
     case .lines(let lines):
       for line in lines { messages.append(line) }
     default: break
@@ -27,13 +19,6 @@ extension JoinRun {
 
   /// The channel that is published to.
   var spoken: RoomStay? { stays.first { $0.role == .host } }
-
-  private func member(of call: CallID) -> (stay: RoomStay, uid: UInt32)? {
-    for stay in stays {
-      if let uid = stay.links.uid(of: call) { return (stay, uid) }
-    }
-    return nil
-  }
 
   // MARK: - Typing
 

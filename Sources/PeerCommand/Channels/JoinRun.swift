@@ -20,14 +20,14 @@ package final class JoinRun {
   private var deadlines = Deadlines<Timer>()
   /// For the page of `--report`.
   private var trace = RoomTrace()
+  /// Of the channels that were joined; once it is over.
+  private var ends: [RoomEnd] = []
   /// The next key says who is to be removed.
   private var choice: RemovalChoice?
 
   enum Timer: CaseIterable, Hashable, Sendable {
     /// `--duration` is over.
     case duration
-    /// A stay has something to do.
-    case stays
     /// The live lines are drawn anew.
     case view
     /// What the page of `--report` draws is looked at.
@@ -56,15 +56,8 @@ package final class JoinRun {
     await session.inbox.settle()
     handleMessages(input)
     switch input {
-    case .endpoint(.channel(let name, let step)): await handleStep(step, in: name)
-    case .endpoint(.incomingCall(let call)): await answer(call)
-    case .endpoint(.callProgress(let id, .firstFrameReceived)):
-      for stay in stays { stay.handleFirstFrame(of: id) }
-    case .endpoint(.statistics(let id, let numbers)):
-      for stay in stays { stay.handleNumbers(numbers, of: id) }
-    case .endpoint(.callEnded(let id, let report)):
-      for stay in stays { stay.handleEnd(of: id, report.statistics) }
-    case .relay(let name, let step): stay(name)?.handleRelay(step)
+    case .endpoint(let event): await handleEvent(event)
+    case .media(let name, let step): stay(name)?.handleMedia(step)
     case .channelToken(let name, let news): await tokens.handle(news, in: name)
     case .key(let key) where typed != nil: type(key)
     case .signal(.interrupt), .signal(.terminate), .signal(.hangUp), .key("q"), .key("Q"):
@@ -75,27 +68,32 @@ package final class JoinRun {
     case .wake: await wake()
     default: break
     }
-    for stay in stays { await stay.advance() }
     await messages.advance(spoken)
     if stays[0].isOver || stays.allSatisfy(\.isOver) { isOver = true }
-    let due = stays.reduce(nil as Instant?) { earliest($0, $1.nextDeadline) }
-    set(.stays, due)
     set(.messages, messages.retryAt)
     session.inbox.wake(at: deadlines.next)
   }
 
-  package func writeSummary() {
+  package func writeSummary() async {
     messages.finish()
-    for stay in stays.dropFirst() { stay.writeSummary(as: "channelSummary") }
-    stays[0].writeSummary(as: "summary")
+    for stay in stays.dropFirst() + [stays[0]] {
+      let standing = await stay.media.standing
+      let isFirst = stay === stays[0]
+      stay.writeSummary(standing, as: isFirst ? "summary" : "channelSummary")
+      if let end = stay.end(standing) { ends.insert(end, at: isFirst ? 0 : ends.count) }
+    }
     session.console.clear()
-    for end in stays.compactMap(\.end) { session.console.say(end.text) }
+    for end in ends { session.console.say(end.text) }
+  }
+
+  /// What is saved of single members is whole from then on.
+  func finishSound() async {
+    for stay in stays { await stay.media.finishSinks() }
   }
 
   /// The page of `--report`; `nil` where no channel was joined.
   package var page: String? {
-    let ends = stays.compactMap(\.end)
-    return ends.isEmpty ? nil : RoomPage.html(ends, plots: trace.plots, origin: .here)
+    ends.isEmpty ? nil : RoomPage.html(ends, plots: trace.plots, origin: .here)
   }
 
   // MARK: - Parts
@@ -131,7 +129,7 @@ package final class JoinRun {
     let name = wanted ? "localAudioMuted" : "localAudioUnmuted"
     session.lines.write("event") { $0.add("name", name) }
     session.console.say(wanted ? "Muted." : "No longer muted.")
-    refresh()
+    await refresh()
   }
 
   /// The same of what is shown.
@@ -147,12 +145,12 @@ package final class JoinRun {
     for stay in stays { await stay.showStatistics() }
   }
 
-  private func refresh() {
+  private func refresh() async {
     let now = SystemClock.now
-    var view = stays[0].view(now: now)
-    view.further = stays.dropFirst().prefix(Self.mostFurther).map { stay in
-      let other = stay.view(now: now)
-      return "\(other.channel): \(other.memberCount) there"
+    var view = await stays[0].view(now: now)
+    for stay in stays.dropFirst().prefix(Self.mostFurther) {
+      let other = await stay.view(now: now)
+      view.further.append("\(other.channel): \(other.memberCount) there")
     }
     let rest = stays.count - 1 - view.further.count
     if rest > 0 { view.further.append("\(rest) channels more") }
@@ -168,9 +166,20 @@ package final class JoinRun {
     session.console.say(choice?.question ?? "Nobody else is there.")
   }
 
-  private func handleStep(_ step: ChannelStep, in name: ChannelName) async {
+  /// What is said stands before what is done.
+  private func handleEvent(_ event: EndpointEvent) async {
+    switch event {
+    case .channel(let name, let step): handleStep(step, in: name)
+    case .incomingCall(let call): await answer(call)
+    default: break
+    }
+    for stay in stays { await stay.media.handle(event) }
+    await session.inbox.settle()
+  }
+
+  private func handleStep(_ step: ChannelStep, in name: ChannelName) {
     guard let stay = stay(name) else { return }
-    await stay.handleStep(step)
+    stay.handleStep(step)
     tokens.handle(step, in: name)
     if case .joined = step, stay === stays[0], let duration = command.duration {
       deadlines.set(.duration, at: SystemClock.now + .milliseconds(Int64(duration * 1000)))
@@ -178,7 +187,7 @@ package final class JoinRun {
   }
 
   private func answer(_ call: IncomingCall) async {
-    for stay in stays where await stay.answer(call) { return }
+    if stays.contains(where: { !$0.isOver && $0.media.isMember(call) }) { return }
     do throws(EarshotError) {
       try await session.endpoint.call(call.id).reject(reason: "not in the channel")
     } catch {
@@ -195,13 +204,13 @@ package final class JoinRun {
     while let timer = deadlines.popDue(at: SystemClock.now) {
       switch timer {
       case .duration: await leave()
-      case .stays, .messages: break  // `advance` comes after each input.
+      case .messages: break  // They are looked at after each input.
       case .view:
-        if stays[0].joined != nil { refresh() }
+        if stays[0].joined != nil { await refresh() }
         deadlines.set(.view, at: SystemClock.now + .milliseconds(250))
       case .trace:
         let now = SystemClock.now
-        let view = stays[0].view(now: now)
+        let view = await stays[0].view(now: now)
         if stays[0].joined != nil { trace.append(view.people, seconds: Double(view.seconds)) }
         deadlines.set(.trace, at: now + .seconds(1))
       case .leaving: isOver = true

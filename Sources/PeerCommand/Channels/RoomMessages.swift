@@ -14,8 +14,8 @@ final class RoomMessages {
 
   private struct Flight {
     let channel: ChannelName
-    var receipts: Set<RoomReceipt>
-    var isDelivered = true
+    /// Names it in its channel.
+    let tag: UInt64
   }
 
   private let session: OnlineSession
@@ -62,9 +62,9 @@ final class RoomMessages {
     while let own = waiting.first, flights.count < Self.mostUnderWay {
       guard let stay, stay.joined != nil, stay.ending == nil else { return }
       switch await stay.say(own.bytes) {
-      case .sent(let receipts):
+      case .sent(let tag):
         waiting.removeFirst()
-        flights[own.number] = Flight(channel: stay.channel.name, receipts: receipts)
+        flights[own.number] = Flight(channel: stay.channel.name, tag: tag)
         write("channelMessageSent", own.number, in: stay.channel.name) {
           $0.add("bytes", own.bytes.count)
         }
@@ -96,14 +96,15 @@ final class RoomMessages {
     waiting = []
   }
 
-  /// What became of one delivery.
-  func handleDelivery(_ receipt: RoomReceipt, isDelivered: Bool) {
-    finish(isDelivered: isDelivered) { $0 == receipt }
-  }
-
-  /// Of what was under way by a call nothing more is heard.
-  func handleEnd(of call: CallID) {
-    finish(isDelivered: false) { if case .call(call, _) = $0 { true } else { false } }
+  /// What became of a message.
+  func handleDelivery(of tag: UInt64, in channel: ChannelName, isDelivered: Bool) {
+    let found = flights.first { $0.value.channel == channel && $0.value.tag == tag }
+    guard let number = found?.key else { return }
+    flights[number] = nil
+    write("channelMessageDelivery", number, in: channel) { $0.add("delivered", isDelivered) }
+    if !isDelivered {
+      session.console.sayFailed("It is not certain that message \(number) was delivered to all.")
+    }
   }
 
   // MARK: - Those of others
@@ -144,23 +145,6 @@ final class RoomMessages {
     session.console.say(
       reason.map { "\($0.message) It is tried again." }
         ?? "Nobody is there yet to read it: it is sent as soon as somebody is.")
-  }
-
-  private func finish(isDelivered: Bool, _ isMeant: (RoomReceipt) -> Bool) {
-    for (number, flight) in flights.sorted(by: { $0.key < $1.key })
-    where flight.receipts.contains(where: isMeant) {
-      var flight = flight
-      flight.receipts = flight.receipts.filter { !isMeant($0) }
-      flight.isDelivered = flight.isDelivered && isDelivered
-      flights[number] = flight.receipts.isEmpty ? nil : flight
-      guard flight.receipts.isEmpty else { continue }
-      write("channelMessageDelivery", number, in: flight.channel) {
-        $0.add("delivered", flight.isDelivered)
-      }
-      if !flight.isDelivered {
-        session.console.sayFailed("It is not certain that message \(number) was delivered to all.")
-      }
-    }
   }
 
   private func write(

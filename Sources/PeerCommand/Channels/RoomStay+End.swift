@@ -5,27 +5,26 @@ internal import Reactor
 /// What is told of a stay while it lasts, and when it is over.
 extension RoomStay {
   /// What the terminal and the page of `--report` say of this stay; `nil` where it never began.
-  var end: RoomEnd? {
+  func end(_ standing: ChannelMedia.Standing) -> RoomEnd? {
     guard let lasted else { return nil }
     var end = RoomEnd(
       channel: channel.name.shortText,
       ending: ending.map { $0 == .left ? "left" : ChannelWords.text(of: $0) } ?? "cut off",
       seconds: Int(lasted.milliseconds / 1000), uid: uid,
-      isRelayed: way.isRelayed)
-    end.members = roll.entries.map { entry in
+      isRelayed: standing.isRelayed)
+    end.members = standing.members.map { entry in
       let user = entry.user
       var member = RoomEnd.Member(uid: user.uid, id: user.id, role: user.role)
       member.name = session.pin(of: user.id)?.name
       member.isThere = entry.isThere
-      let now = entry.isThere ? sound.heard(user.uid, in: channel.name) : .zero
-      member.heardMs = Int((entry.heard + now).milliseconds)
+      member.heardMs = Int(entry.heard.milliseconds)
       (member.packets, member.lost) = (entry.packets, entry.lost)
       member.residualLost = entry.residualLost
       member.mos = entry.mos
-      member.roundTrip = entry.roundTrip
+      member.roundTrip = entry.roundTripMs
       return member
     }
-    end.leftOut = roll.leftOut
+    end.leftOut = standing.leftOut
     return end
   }
 
@@ -37,25 +36,25 @@ extension RoomStay {
   var ending: ChannelReason? { closing?.reason }
 
   /// What the live lines show.
-  func view(now: Instant) -> RoomView {
+  func view(now: Instant) async -> RoomView {
+    let standing = await media.standing
     var view = RoomView(channel: channel.name.shortText)
     view.seconds = joined.map { Int((now - $0).milliseconds / 1000) } ?? 0
-    view.isRelayed = way.isRelayed
+    view.isRelayed = standing.isRelayed
     view.isListening = role == .audience
     view.isMuted = isMuted
     view.playedLevel = sound.playedLevel
-    let levels = sound.levels(in: channel.name, now: now)
-    view.people = roll.entries.filter(\.isThere).map { entry in
+    view.people = standing.members.filter(\.isThere).map { entry in
       RoomView.Person(
         uid: entry.user.uid, name: Wording.short(entry.user.id), isHost: entry.user.role == .host,
-        level: levels[entry.user.uid] ?? -90, numbers: entry.numbers)
+        level: entry.level, numbers: entry.numbers)
     }
-    view.memberCount = links.counts.members + 1
-    view.fingerprint = relayCounts.presentFingerprint
+    view.memberCount = standing.memberCount
+    view.fingerprint = standing.fingerprint
     return view
   }
 
-  func writeSummary(as type: String) {
+  func writeSummary(_ standing: ChannelMedia.Standing, as type: String) {
     session.lines.write(type) { object in
       object.add("outcome", ending == .left ? "completed" : "failed")
       object.add("reason", ending?.rawValue)
@@ -63,16 +62,30 @@ extension RoomStay {
       object.add("uid", Int(uid))
       object.add("role", role.rawValue)
       object.add("durationMs", lasted.map { Int($0.milliseconds) })
-      object.add("membersMet", links.metCount)
-      object.add("membersHeard", heard.count)
-      object.add("members", .array(roll.values { sound.heard($0, in: channel.name) }))
-      if roll.leftOut > 0 { object.add("membersLeftOut", roll.leftOut) }
-      guard hasHadRelay else { return }
-      object.add("relayFramesSent", relayCounts.sent)
-      object.add("relayFramesOpened", relayCounts.opened)
-      object.add("relayFramesUnopened", relayCounts.unopened)
-      object.add("relayLosses", relayCounts.losses)
-      object.add("rosterFingerprint", relayCounts.fingerprint)
+      object.add("membersMet", standing.metCount)
+      object.add("membersHeard", standing.heardCount)
+      object.add("members", .array(standing.members.map(Self.value)))
+      if standing.leftOut > 0 { object.add("membersLeftOut", standing.leftOut) }
+      guard let relay = standing.relay else { return }
+      object.add("relayFramesSent", relay.sent)
+      object.add("relayFramesOpened", relay.opened)
+      object.add("relayFramesUnopened", relay.unopened)
+      object.add("relayLosses", relay.losses)
+      object.add("rosterFingerprint", relay.fingerprint)
     }
+  }
+
+  static func value(_ member: ChannelMedia.Member) -> JSONValue {
+    var object = JSONObject()
+    object.add("uid", Int(member.user.uid))
+    object.add("id", "\(member.user.id)")
+    object.add("role", member.user.role.rawValue)
+    object.add("isThere", member.isThere)
+    object.add("heardMs", Int(member.heard.milliseconds))
+    object.add("packets", member.packets)
+    object.add("lost", member.lost)
+    object.add("residualLost", member.residualLost)
+    object.add("mos", member.mos)
+    return object.value
   }
 }

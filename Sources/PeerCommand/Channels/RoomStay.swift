@@ -2,59 +2,40 @@ internal import Earshot
 internal import Primitives
 internal import Reactor
 
-/// One stay in one channel: with each member that is to be heard, or is to hear us, there is a
-/// call, or all of it goes by a relay (`RoomWay`).
+/// One stay in one channel as `earshot join` tells of it; `ChannelMedia` does what is told of.
 final class RoomStay {
-  let channel: Channel
+  let media: ChannelMedia
   private let command: JoinCommand
   let session: OnlineSession
   let sound: RoomSound
-  private(set) var links: RoomLinks
-  private(set) var way: RoomWay
   private(set) var role: ChannelRole
   private(set) var uid: UInt32 = 0
   private(set) var joined: Instant?
   private(set) var closing: (reason: ChannelReason, at: Instant)?
   private(set) var code = ExitCode.done
   private(set) var isOver = false
-  /// Members of whom a first frame came, by either way.
-  private(set) var heard: Set<UInt32> = []
-  private(set) var relay: ChannelRelay?
-  private var overlap = RoomOverlap()
-  private(set) var hasHadRelay = false
-  private(set) var relayCounts = RelayedCounts()
-  var roll = RoomRoll()
+  private var isRelayKnownMissing = false
   private(set) var isMuted = false
   private(set) var isVideoMuted = false
 
-  /// What went by relays, over all seats.
-  struct RelayedCounts {
-    var sent = 0
-    var opened = 0
-    var unopened = 0
-    var losses = 0
-    var fingerprint: String?
-    /// The one of now; `nil` while there are no keys.
-    var presentFingerprint: String?
-  }
-
   init(
-    _ channel: Channel, as role: ChannelRole, _ command: JoinCommand, _ session: OnlineSession,
+    _ media: ChannelMedia, as role: ChannelRole, _ command: JoinCommand, _ session: OnlineSession,
     _ sound: RoomSound
   ) {
-    self.channel = channel
+    self.media = media
     self.role = role
     self.command = command
     self.session = session
     self.sound = sound
-    way = RoomWay(command.way)
-    links = RoomLinks(own: session.endpoint.id, checks: channel.name.needsToken)
   }
+
+  var channel: Channel { media.channel }
 
   // MARK: - Inputs
 
-  func handleStep(_ step: ChannelStep) async {
-    let isKnown = step == .relayUnavailable && way.isUnavailable
+  /// A step of the channel, before `media` has it.
+  func handleStep(_ step: ChannelStep) {
+    let isKnown = step == .relayUnavailable && isRelayKnownMissing
     if !isKnown, let words = ChannelWords.sentence(step, in: channel.name) {
       let console = session.console
       if step.isUpToOthers { console.sayOfOthers(words) } else { console.say(words) }
@@ -63,51 +44,60 @@ final class RoomStay {
     case .joined(let uid, _):
       self.uid = uid
       joined = SystemClock.now
-    case .userJoined(let user, _), .audienceJoined(let user):
-      links.add(user)
-      roll.add(user)
-    case .userOffline(let uid, .becameAudience):
-      links.setAudience(uid)
-      roll.setAudience(uid)
-    case .userOffline(let uid, _), .audienceLeft(let uid, _):
-      roll.leave(uid, heard: sound.heard(uid, in: channel.name))
-      sound.remove(uid, in: channel.name)
-      overlap.remove(uid)
-      if let call = links.remove(uid) { await session.endpoint.call(call).hangUp() }
-    case .memberChecked(let uid, let isGenuine):
-      links.check(uid, isGenuine: isGenuine)
-      if !isGenuine { session.console.sayOfOthers("The token of \(uid) is not genuine.") }
-    case .roleChanged(_, let new): await changeRole(to: new)
+    case .memberChecked(let uid, isGenuine: false):
+      session.console.sayOfOthers("The token of \(uid) is not genuine.")
+    case .roleChanged(_, let new): role = new
     case .stateChanged(.failed, let reason): fail(reason, ChannelWords.code(of: reason))
     case .left: isOver = true
-    case .relayUnavailable:
-      way.handleUnavailable()
-      // One that is gone for a while is asked for again, and the members talk host to host.
-      if way.choice.isByRelay, !hasHadRelay { fail(.noRelay, .unreachable) }
+    case .relayUnavailable: isRelayKnownMissing = true
     default: break
     }
-    await relay?.handle(step)
   }
 
-  func handleRelay(_ step: ChannelRelayStep) {
+  func handleMedia(_ step: ChannelMediaStep) {
+    switch step {
+    case .relay(let step): handleRelay(step)
+    case .wayChanged(let way):
+      if way == .mesh {
+        session.console.say("The channel is small enough again: host to host.")
+      }
+      writeWay(way)
+    case .ended(let end): handleEnd(end)
+    case .channel, .firstFrame, .muted, .progress, .statistics, .callEnded, .message,
+      .messagesMissed, .messageDelivery:
+      break
+    }
+  }
+
+  private func handleEnd(_ end: ChannelMediaEnd) {
+    switch end {
+    case .left, .channelFailed, .closed: break  // The channel has told.
+    case .noRelay: fail(.noRelay, .unreachable)
+    case .relayFull:
+      let option = command.way == .relay ? "--relay" : "--relay-only"
+      fail(
+        .channelFull, .refused,
+        "the relay has no room; leave out \(option), or let its operator raise --limit-seats")
+    case .tooManyMembers(let count, let isRelayFull):
+      fail(
+        .channelFull, .refused,
+        ChannelWords.refusal(members: count, command.way, isRelayFull: isRelayFull))
+    }
+  }
+
+  private func handleRelay(_ step: ChannelRelayStep) {
     RelayLine.write(channel.name, step, to: session.lines)
     switch step {
     case .connected:
+      isRelayKnownMissing = false
       session.console.say("Audio goes by a relay, sealed for the members.")
-      way.handleConnected()
-      hasHadRelay = true
-      overlap.handleConnected(now: SystemClock.now)
     case .lost:
-      relayCounts.losses += 1
-      let meanwhile = way.choice == .relayOnly ? "it is waited for" : "host to host meanwhile"
+      let meanwhile = command.way == .relayOnly ? "it is waited for" : "host to host meanwhile"
       session.console.say("No contact with the relay; \(meanwhile).")
-      way.handleLost()
-      links.retryAll()
-    case .refused(let reason): handleRefusal(reason)
-    case .firstFrame(let uid, _): heard.insert(uid)
-    case .statistics(let all), .ended(let all): handleNumbers(all)
-    case .firstPicture, .pictureStreamChanged, .volumes, .activeSpeakerChanged, .message,
-      .messagesMissed, .messageDelivery, .progress, .audioQualityChanged:
+    case .refused(let reason): session.console.say(ChannelWords.sentence(reason, command.way))
+    case .firstFrame, .statistics, .ended, .firstPicture, .pictureStreamChanged, .volumes,
+      .activeSpeakerChanged, .message, .messagesMissed, .messageDelivery, .progress,
+      .audioQualityChanged:
       break
     case .audioMuted, .seatChanged, .subscribeFallback, .publishFallback, .picturesPaused:
       session.console.say(ChannelWords.sentence(step))
@@ -116,115 +106,28 @@ final class RoomStay {
     }
   }
 
-  private func handleRefusal(_ reason: RelayRefusal) {
-    session.console.say(ChannelWords.sentence(reason, way.choice))
-    guard reason == .relayFull else { return }
-    way.handleFull()
-    links.retryAll()
-    if way.choice.isByRelay, !hasHadRelay {
-      let option = way.choice == .relay ? "--relay" : "--relay-only"
-      fail(
-        .channelFull, .refused,
-        "the relay has no room; leave out \(option), or let its operator raise --limit-seats")
-    }
-  }
-
-  /// The first audio frame of a call has come.
-  func handleFirstFrame(of call: CallID) {
-    if links.hear(call), let uid = links.uid(of: call) { heard.insert(uid) }
-  }
-
-  func handleEnd(of call: CallID, _ numbers: CallStatistics?) {
-    if let uid = links.uid(of: call) {
-      if let numbers { roll.setNumbers(numbers, of: uid) }
-      sound.endCall(with: uid, in: channel.name)
-      roll.setNumbers(nil, of: uid)
-    }
-    links.end(call, now: SystemClock.now)
-  }
-
-  func handleNumbers(_ numbers: CallStatistics, of call: CallID) {
-    if let uid = links.uid(of: call) { roll.setNumbers(numbers, of: uid) }
-  }
-
-  /// What follows from all that has happened; comes after each input.
-  func advance() async {
-    guard ending == nil, let joined else { return }
-    let now = SystemClock.now
-    let counts = links.counts
-    let step = way.update(
-      hosts: counts.hosts + (role == .host ? 1 : 0), members: counts.members + 1,
-      isLinked: links.isComplete(own: role), stay: now - joined, now: now)
-    switch step {
-    case .startRelay: await startRelay()
-    case .restRelay:
-      await countRelay()
-      await relay?.rest()
-      session.console.say("The channel is small enough again: host to host.")
-      tellWay("mesh")
-    case .refuse:
-      return fail(.channelFull, .refused, way.refusal(members: counts.members + 1))
-    case nil: break
-    }
-    let fingerprint = await relay?.standing.fingerprint ?? ""
-    relayCounts.presentFingerprint = fingerprint.isEmpty ? nil : fingerprint
-    if relay != nil, !links.calls.isEmpty { await reviewCalls(now: now) }
-    links.setCallsAll(way.callsAll, now: now)
-    if way.makesCalls(now: now) { await dial(now: now) }
-  }
-
-  /// Takes a call of a member, or of somebody who says so.
-  ///
-  /// - Returns: Whether it is about this channel.
-  func answer(_ call: IncomingCall) async -> Bool {
-    let isSeatless = call.userExtension == words(isSeatless: true)
-    guard isSeatless || call.userExtension == words(isSeatless: false) else { return false }
-    let link = await session.endpoint.call(call.id)
-    let now = SystemClock.now
-    do throws(EarshotError) {
-      guard ending == nil, way.takesCalls(now: now),
-        let uid = links.caller(call.peer, own: role, isSeatless: isSeatless)
-      else {
-        try await link.reject(reason: "not in the channel")
-        return true
-      }
-      links.begin(call.id, with: uid, isSeatless: isSeatless)
-      try await link.accept(options(for: uid))
-    } catch {
-      session.console.log(.info, error.message)
-      handleEnd(of: call.id, nil)
-    }
-    return true
-  }
-
   func leave() async {
     guard ending == nil else { return isOver = true }
     closing = (.left, SystemClock.now)
-    await hangUp(links.calls)
-    await countRelay()
-    await relay?.stop()
-    relay = nil
-    await channel.leave()
+    await media.leave()
   }
 
   /// Keeps the own sound back, or lets it go on; it holds for whoever comes later as well.
   func setMuted(_ isMuted: Bool) async {
     self.isMuted = isMuted
-    await muteCalls()
-    await relay?.setAudioMuted(isMuted)
+    await media.setAudioMuted(isMuted)
   }
 
   /// Keeps the own pictures back, or lets them go on, in the same way.
   func setVideoMuted(_ isMuted: Bool) async {
     isVideoMuted = isMuted
-    await muteCalls()
-    await relay?.setVideoMuted(isMuted)
+    await media.setVideoMuted(isMuted)
   }
 
   /// Asks for the other role; the channel tells what comes of it.
   func toggleRole() async {
     do throws(EarshotError) {
-      try await channel.setRole(role == .host ? .audience : .host)
+      try await media.setRole(role == .host ? .audience : .host)
     } catch {
       session.lines.write("event") { object in
         object.add("name", "roleChangeFailed")
@@ -247,15 +150,6 @@ final class RoomStay {
     }
   }
 
-  var nextDeadline: Instant? {
-    guard ending == nil, joined != nil else { return nil }
-    let now = SystemClock.now
-    var next = earliest(
-      way.nextDeadline(after: now), way.makesCalls(now: now) ? links.nextRetry(own: role) : nil)
-    if relay != nil, !links.calls.isEmpty { next = earliest(next, now + .milliseconds(250)) }
-    return next
-  }
-
   // MARK: - Parts
 
   private func fail(_ reason: ChannelReason, _ code: ExitCode, _ words: String? = nil) {
@@ -267,113 +161,12 @@ final class RoomStay {
       "\(channel.name.shortText): \(words ?? ChannelWords.text(of: reason))")
   }
 
-  private func changeRole(to new: ChannelRole) async {
-    role = new
-    await hangUp(links.unwanted(own: new))
-    await muteCalls()
-  }
-
-  private var isVideoKept: Bool { role == .audience || isVideoMuted }
-
-  private func muteCalls() async {
-    for (_, call) in links.linked {
-      do throws(EarshotError) {
-        let link = await session.endpoint.call(call)
-        try await link.setAudioMuted(role == .audience || isMuted)
-        if command.video.picture != nil { try await link.setVideoMuted(isVideoKept) }
-      } catch {
-        session.console.log(.info, error.message)
-      }
-    }
-  }
-
-  private func hangUp(_ calls: [CallID]) async {
-    for call in calls { await session.endpoint.call(call).hangUp() }
-  }
-
-  // MARK: - The mesh
-
-  /// Calls those whom we are to call: the lesser ID does.
-  private func dial(now: Instant) async {
-    while let user = links.nextToDial(own: role, now: now) {
-      do throws(EarshotError) {
-        let call = try await session.endpoint.call("\(user.id)", options: options(for: user.uid))
-        links.begin(call.id, with: user.uid)
-      } catch {
-        session.console.log(.info, "no link to \(user.uid): \(error.message)")
-        links.fail(user.uid, now: now)
-      }
-    }
-  }
-
-  /// What tells a call of the mesh from others, and that its caller has no seat at the relay.
-  private func words(isSeatless: Bool) -> String {
-    "{\"channel\":\"\(channel.name.audience)\"\(isSeatless ? ",\"seat\":false" : "")}"
-  }
-
-  private func options(for uid: UInt32) -> CallOptions {
-    var options = CallOptions(
-      source: sound.makeSource(), sink: sound.makeSink(uid, in: channel.name, by: .mesh))
-    options.startsMuted = role == .audience || isMuted
-    options.startsVideoMuted = isVideoKept
-    sound.addPictures(to: &options, with: uid, in: channel.name)
-    options.bitrate = command.bitrate
-    options.userExtension = words(isSeatless: way.callsAll)
-    options.remembersPeer = false
-    return options
-  }
-
-  // MARK: - The relay
-
-  private func startRelay() async {
-    tellWay("relay")
-    if relay == nil {
-      let (sound, feed, name) = (self.sound, session.inbox.feed, channel.name)
-      var options = ChannelRelay.Options(
-        makeSource: { sound.makeSource() },
-        makeSink: { sound.makeSink($0, in: name, by: .relay) },
-        onStep: { feed.yield(.relay(name, $0)) })
-      options.bitrate = command.bitrate
-      options.maxVideoBitrate = command.video.maxBitrate
-      options.fallback = command.video.fallback
-      if command.video.picture != nil { options.makeVideoSource = { sound.makePictures() } }
-      if command.video.save != nil { options.makeVideoSink = { sound.makeScreen($0, in: name) } }
-      relay = ChannelRelay(channel, options)
-      await relay?.setAudioMuted(isMuted)
-      await relay?.setVideoMuted(isVideoMuted)
-    }
-    await relay?.start()
-  }
-
-  /// Ends the calls whose other ends have a seat as we have.
-  private func reviewCalls(now: Instant) async {
-    guard let relay else { return }
-    let seatless = links.seatless
-    for (user, call) in links.linked where !seatless.contains(call) {
-      let silence = await relay.silence(of: user.uid)
-      let isRelayed = silence.map { $0 < .milliseconds(500) } ?? false
-      let isSeated = await relay.isSeated(user.uid)
-      sound.setRelayed(isRelayed, user.uid, in: channel.name)
-      overlap.update(user.uid, isHeard: isRelayed, isSeated: isSeated, now: now)
-      if way.endsCalls, overlap.isOver(with: user.uid, now: now) { await hangUp([call]) }
-    }
-  }
-
-  private func tellWay(_ way: String) {
+  private func writeWay(_ way: ChannelMedia.Way) {
     guard command.way == .auto else { return }
     session.lines.write("event") { object in
       object.add("name", "channelWayChanged")
       object.add("channel", channel.name.description)
-      object.add("way", way)
+      object.add("way", way.rawValue)
     }
-  }
-
-  private func countRelay() async {
-    guard let relay else { return }
-    let (counts, standing) = (await relay.counts, await relay.standing)
-    relayCounts.sent += Int(clamping: counts.sent)
-    relayCounts.opened += Int(clamping: counts.opened)
-    relayCounts.unopened += Int(clamping: counts.unopened)
-    if !standing.fingerprint.isEmpty { relayCounts.fingerprint = standing.fingerprint }
   }
 }

@@ -1,4 +1,4 @@
-internal import Earshot
+package import Earshot
 package import MediaFiles
 internal import Reactor
 internal import Synchronization

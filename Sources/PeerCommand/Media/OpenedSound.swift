@@ -7,7 +7,7 @@ package struct OpenedSound: Sendable {
   package let source: PlayedSource
   package let sink: AudioFileSink
   /// The same for several calls at once: each hears all of the source, and all are saved as one.
-  let sharedSource: SharedSource
+  let sharedSource: SharedAudioSource
   let sharedSink: SharedSink
   /// What arrives is taken down here; `nil` without `--capture`.
   package let arrivals: ArrivalFile?
@@ -44,7 +44,7 @@ package struct OpenedSound: Sendable {
     let isStereo =
       source.channelCount == 2 && options.bitrate >= 48_000 && !options.savesToOutput
     sink = try AudioFileSink(saveName, channelCount: isStereo ? 2 : 1, overwrites: overwrites)
-    sharedSource = SharedSource(source)
+    sharedSource = SharedAudioSource(source)
     sharedSink = SharedSink(sink)
     guard options.video.isWanted else {
       video = nil

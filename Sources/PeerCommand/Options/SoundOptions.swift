@@ -179,7 +179,7 @@ package struct SoundOptions: Sendable {
 
   package func callOptions(_ ends: OpenedSound) -> CallOptions {
     var options = CallOptions(
-      source: SharedEar(ends.sharedSource), sink: ends.sharedSink.makeEnd())
+      source: ends.sharedSource.makeEar(), sink: ends.sharedSink.makeEnd())
     options.followsChannels = true
     options.arrivals = ends.arrivals
     options.bitrate = bitrate

@@ -7,7 +7,8 @@ package enum SessionInput: Sendable {
   /// The endpoint is there, or could not be opened.
   case opened(Result<Endpoint, EarshotError>)
   case endpoint(EndpointEvent)
-  case relay(ChannelName, ChannelRelayStep)
+  /// What happens to the media of a channel.
+  case media(ChannelName, ChannelMediaStep)
   case probe(ProbeProgress)
   case diagnosed(Result<NetworkDiagnosis, EarshotError>)
   case signal(SignalWatch.Signal)

@@ -1,19 +1,13 @@
-package import Primitives
+internal import Primitives
 
 /// Which way the audio of a channel goes (docs/protocol/channels.md §9): by calls of a mesh while
 /// the channel is small, by a relay beyond that. All members see the same roster, so all of them
 /// decide the same. Who changes has the new way before the old one ends.
-package struct RoomWay {
-  package enum Choice: Sendable {
-    case auto, mesh, relay
-    /// By the relay or not at all: no member learns our addresses.
-    case relayOnly
-
-    package var isByRelay: Bool { self == .relay || self == .relayOnly }
-  }
+struct ChannelWay {
+  typealias Choice = ChannelMedia.Way
 
   /// What is to be done now.
-  package enum Step: Equatable { case startRelay, restRelay, refuse }
+  enum Step: Equatable { case startRelay, restRelay, refuse }
 
   private enum State: Equatable {
     case mesh
@@ -25,7 +19,7 @@ package struct RoomWay {
     case returning
   }
 
-  package let choice: Choice
+  let choice: Choice
   private var state = State.mesh
   private var isLarge = false
   /// Since when the channel is small enough for calls.
@@ -33,15 +27,15 @@ package struct RoomWay {
   private var linkedSince: Instant?
   private var isConnected = false
   /// The rendezvous knew of no relay when it was asked last.
-  package private(set) var isUnavailable = false
+  private(set) var isUnavailable = false
   /// The relay had no room for us when it was asked last.
-  private var isFull = false
+  private(set) var isFull = false
   private var isRefused = false
 
-  package init(_ choice: Choice) { self.choice = choice }
+  init(_ choice: Choice) { self.choice = choice }
 
   /// Whether sound goes by the relay.
-  package var isRelayed: Bool { isConnected && (state == .relay || state == .returning) }
+  var isRelayed: Bool { isConnected && (state == .relay || state == .returning) }
 
   // MARK: - Inputs
 
@@ -50,7 +44,7 @@ package struct RoomWay {
   ///   - members: The same.
   ///   - isLinked: All calls that the mesh needs are there, and hosts are heard by them.
   ///   - stay: How long we are in the channel.
-  package mutating func update(
+  mutating func update(
     hosts: Int, members: Int, isLinked: Bool, stay: Duration, now: Instant
   ) -> Step? {
     judge(hosts, members, now: now)
@@ -74,18 +68,18 @@ package struct RoomWay {
     return nil
   }
 
-  package mutating func handleConnected() {
+  mutating func handleConnected() {
     isConnected = true
     isUnavailable = false
     isFull = false
   }
 
-  package mutating func handleLost() { isConnected = false }
+  mutating func handleLost() { isConnected = false }
 
-  package mutating func handleUnavailable() { isUnavailable = true }
+  mutating func handleUnavailable() { isUnavailable = true }
 
   /// The relay has no room for us; the others may have their seats.
-  package mutating func handleFull() {
+  mutating func handleFull() {
     isFull = true
     isConnected = false
   }
@@ -93,7 +87,7 @@ package struct RoomWay {
   // MARK: - Getters
 
   /// Whether those who are not linked with us are to be called.
-  package func makesCalls(now: Instant) -> Bool {
+  func makesCalls(now: Instant) -> Bool {
     guard choice != .relayOnly else { return false }
     return switch state {
     case .mesh, .returning: true
@@ -104,38 +98,24 @@ package struct RoomWay {
   }
 
   /// Whether calls of members are accepted.
-  package func takesCalls(now: Instant) -> Bool { !choice.isByRelay || makesCalls(now: now) }
+  func takesCalls(now: Instant) -> Bool { !choice.isByRelay || makesCalls(now: now) }
 
   /// Whether all are to be called, also those who are to call us by their IDs: they do not know
   /// that we have no seat.
-  package var callsAll: Bool { isFull && choice == .auto && state != .mesh }
+  var callsAll: Bool { isFull && choice == .auto && state != .mesh }
 
   /// Whether calls are to end as soon as the relay does what they do.
-  package var endsCalls: Bool { state == .relay && isConnected }
+  var endsCalls: Bool { state == .relay && isConnected }
 
   /// When `update` or `makesCalls` may have something new to say without anything happening; what
   /// is past says nothing new.
-  package func nextDeadline(after now: Instant) -> Instant? {
+  func nextDeadline(after now: Instant) -> Instant? {
     var next = isLarge ? smallSince.map { $0 + Self.calm } : nil
     if case .joining(let since) = state, since + Self.patience > now {
       next = earliest(next, since + Self.patience)
     }
     if state == .returning { next = earliest(next, linkedSince.map { $0 + Self.overlap }) }
     return next
-  }
-
-  /// Why there is no room, and what to do.
-  package func refusal(members: Int) -> String {
-    let most = Self.mostMeshed
-    if isFull {
-      return "the relay has no room, \(members) members are there, and without it at most \(most) "
-        + "can talk; wait until some have left, or let its operator raise --limit-seats"
-    }
-    return choice == .mesh
-      ? "\(members) members are there, and host to host at most \(most) can talk, as each calls "
-        + "each; leave out --mesh where a relay is there, or wait until some have left"
-      : "\(members) members are there, and without a relay at most \(most) can talk; run "
-        + "earshot-relay, or wait until some have left"
   }
 
   // MARK: - Parts
@@ -156,7 +136,9 @@ package struct RoomWay {
 
   /// Whether there are too many for calls of each with each; said once, to who comes last.
   private mutating func refuses(_ members: Int, _ stay: Duration) -> Bool {
-    guard members > Self.mostMeshed, stay < Self.newcomer, !isRefused else { return false }
+    guard members > ChannelMedia.mostWithoutRelay, stay < Self.newcomer, !isRefused else {
+      return false
+    }
     isRefused = true
     return true
   }
@@ -170,8 +152,6 @@ package struct RoomWay {
   /// Settled in the design: a mesh up to so many.
   private static let mostHosts = 4
   private static let mostMembers = 8
-  /// The same where there is no relay, or is to be none.
-  package static let mostMeshed = 17
   /// Who finds too many on joining leaves; who was there before stays.
   private static let newcomer = Duration.seconds(10)
   /// How long a channel has to be smaller before its members leave the relay.
@@ -179,5 +159,5 @@ package struct RoomWay {
   /// For a relay to be there before calls are made meanwhile.
   private static let patience = Duration.milliseconds(1500)
   /// How long both ways are there before the old one ends: so the other ends hear us as well.
-  package static let overlap = Duration.seconds(1)
+  static let overlap = Duration.seconds(1)
 }

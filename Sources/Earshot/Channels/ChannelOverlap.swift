@@ -1,9 +1,9 @@
-package import Primitives
+internal import Primitives
 
 /// How long a call with a member goes on beside the relay (docs/protocol/channels.md §9): until its
 /// other end is heard by the relay for a while, so that it hears us there as well. Who says nothing
 /// is given time; who has no seat has nothing but the call.
-package struct RoomOverlap {
+struct ChannelOverlap {
   private struct Member {
     /// Since when it is heard by the relay without a pause.
     var heard: Instant?
@@ -14,31 +14,31 @@ package struct RoomOverlap {
   private var connected: Instant?
   private var members: [UInt32: Member] = [:]
 
-  package init() {}
+  init() {}
 
   // MARK: - Inputs
 
   /// We have a seat, or have one again.
-  package mutating func handleConnected(now: Instant) {
+  mutating func handleConnected(now: Instant) {
     connected = now
     for uid in members.keys { members[uid]?.heard = nil }
   }
 
-  package mutating func update(_ uid: UInt32, isHeard: Bool, isSeated: Bool, now: Instant) {
+  mutating func update(_ uid: UInt32, isHeard: Bool, isSeated: Bool, now: Instant) {
     var member = members[uid] ?? Member()
     member.heard = isHeard ? member.heard ?? now : nil
     member.seated = isSeated ? member.seated ?? now : nil
     members[uid] = member
   }
 
-  package mutating func remove(_ uid: UInt32) { members[uid] = nil }
+  mutating func remove(_ uid: UInt32) { members[uid] = nil }
 
   // MARK: - Getters
 
   /// Whether the relay does what a call with this member does.
-  package func isOver(with uid: UInt32, now: Instant) -> Bool {
+  func isOver(with uid: UInt32, now: Instant) -> Bool {
     guard let connected, let member = members[uid] else { return false }
-    if let heard = member.heard, now >= heard + RoomWay.overlap { return true }
+    if let heard = member.heard, now >= heard + ChannelWay.overlap { return true }
     guard let seated = member.seated else { return false }
     return now >= max(connected, seated) + Self.longest
   }

@@ -1,8 +1,7 @@
-internal import Earshot
 internal import Primitives
 
-/// Whom a stay has met: for the live lines and for the summary.
-struct RoomRoll {
+/// Whom a stay in a channel has met, and the numbers of each over all ways.
+struct ChannelRoll {
   enum Source { case call, relay }
 
   struct Entry {
@@ -10,6 +9,8 @@ struct RoomRoll {
     var isThere = true
     /// How long it was heard before it left last, silence apart.
     var heard = Duration.zero
+    /// A first frame of it came.
+    var wasHeard = false
     /// The latest of the call with it, or of what comes of it by a relay.
     var numbers: CallStatistics?
     /// Of calls with it that are over, and of former seats at a relay.
@@ -69,6 +70,10 @@ struct RoomRoll {
     }
   }
 
+  mutating func hear(_ uid: UInt32) {
+    if let index = index(of: uid) { entries[index].wasHeard = true }
+  }
+
   mutating func setAudience(_ uid: UInt32) {
     if let index = index(of: uid) { entries[index].user.role = .audience }
   }
@@ -101,23 +106,4 @@ struct RoomRoll {
 
   /// The latest who had it.
   private func index(of uid: UInt32) -> Int? { entries.lastIndex { $0.user.uid == uid } }
-
-  /// - Parameter heard: How long somebody who is there was heard.
-  func values(heard: (UInt32) -> Duration) -> [JSONValue] {
-    entries.map { entry in
-      let uid = entry.user.uid
-      let total = entry.heard + (entry.isThere ? heard(uid) : .zero)
-      var object = JSONObject()
-      object.add("uid", Int(uid))
-      object.add("id", "\(entry.user.id)")
-      object.add("role", entry.user.role.rawValue)
-      object.add("isThere", entry.isThere)
-      object.add("heardMs", Int(total.milliseconds))
-      object.add("packets", entry.packets)
-      object.add("lost", entry.lost)
-      object.add("residualLost", entry.residualLost)
-      object.add("mos", entry.mos)
-      return object.value
-    }
-  }
 }

@@ -1,9 +1,8 @@
-package import Earshot
 package import Primitives
 
 /// The members of a channel as a mesh sees them: who is to be linked with us, who dials, and what
 /// became of it. Hosts are linked with everybody, the audience with hosts alone.
-package struct RoomLinks {
+package struct ChannelLinks {
   private struct Link {
     var user: ChannelUser
     var call: CallID?

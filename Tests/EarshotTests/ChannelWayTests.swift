@@ -1,30 +1,29 @@
-import Earshot
-import Foundation
 import Primitives
+import Synchronization
 import Testing
 
-@testable import PeerCommand
+@testable import Earshot
 
 /// Which way a channel's audio goes, and that nothing is heard twice or lost while it changes.
-struct RoomWayTests {
+struct ChannelWayTests {
   private let start = Instant(nanoseconds: 1_000_000_000)
 
   private func at(_ milliseconds: Int64) -> Instant { start + .milliseconds(milliseconds) }
 
   private func update(
-    _ way: inout RoomWay, _ hosts: Int, _ members: Int, isLinked: Bool = true, _ time: Int64
-  ) -> RoomWay.Step? {
+    _ way: inout ChannelWay, _ hosts: Int, _ members: Int, isLinked: Bool = true, _ time: Int64
+  ) -> ChannelWay.Step? {
     way.update(
       hosts: hosts, members: members, isLinked: isLinked, stay: .milliseconds(time), now: at(time))
   }
 
   @Test func `a mesh up to four hosts and eight members, a relay beyond`() {
     for (hosts, members) in [(1, 1), (4, 8), (0, 8)] {
-      var way = RoomWay(.auto)
+      var way = ChannelWay(.auto)
       #expect(update(&way, hosts, members, 0) == nil && way.makesCalls(now: at(0)))
     }
     for (hosts, members) in [(5, 5), (1, 9)] {
-      var way = RoomWay(.auto)
+      var way = ChannelWay(.auto)
       #expect(update(&way, hosts, members, 0) == .startRelay)
       #expect(update(&way, hosts, members, 10) == nil)
       #expect(!way.makesCalls(now: at(1000)) && way.takesCalls(now: at(1000)))
@@ -38,20 +37,19 @@ struct RoomWayTests {
       #expect(update(&way, hosts, members, 2000) == nil)
       #expect(way.endsCalls && !way.makesCalls(now: at(2000)))
     }
-    var mesh = RoomWay(.mesh)
+    var mesh = ChannelWay(.mesh)
     #expect(update(&mesh, 17, 17, 0) == nil && mesh.makesCalls(now: at(0)))
     // Each calls each: whoever comes as the eighteenth is told, and who was there stays.
     #expect(update(&mesh, 18, 18, 12_000) == nil)
-    var last = RoomWay(.mesh)
+    var last = ChannelWay(.mesh)
     #expect(update(&last, 18, 18, 0) == .refuse && update(&last, 18, 18, 100) == nil)
-    #expect(last.refusal(members: 18).contains("leave out --mesh"))
-    var relay = RoomWay(.relay)
+    var relay = ChannelWay(.relay)
     #expect(update(&relay, 1, 1, 0) == .startRelay)
     #expect(!relay.makesCalls(now: at(5000)) && !relay.takesCalls(now: at(5000)))
   }
 
   @Test func `by the relay only there is no call, whatever happens to the relay`() {
-    var way = RoomWay(.relayOnly)
+    var way = ChannelWay(.relayOnly)
     #expect(update(&way, 1, 1, 0) == .startRelay)
     func expectNoCalls(_ time: Int64) {
       #expect(!way.makesCalls(now: at(time)) && !way.takesCalls(now: at(time)) && !way.callsAll)
@@ -72,7 +70,7 @@ struct RoomWayTests {
   }
 
   @Test func `while the relay is lost there are calls, and they end when it is back`() {
-    var way = RoomWay(.relay)
+    var way = ChannelWay(.relay)
     _ = update(&way, 2, 2, 0)
     way.handleConnected()
     _ = update(&way, 2, 2, 100)
@@ -84,7 +82,7 @@ struct RoomWayTests {
   }
 
   @Test func `a channel that has become smaller goes back once all calls are there for a second`() {
-    var way = RoomWay(.auto)
+    var way = ChannelWay(.auto)
     _ = update(&way, 5, 9, 0)
     way.handleConnected()
     _ = update(&way, 5, 9, 100)
@@ -102,12 +100,12 @@ struct RoomWayTests {
   }
 
   @Test func `without a relay a newcomer beyond seventeen is refused, once`() {
-    var way = RoomWay(.auto)
+    var way = ChannelWay(.auto)
     _ = update(&way, 5, 18, 0)
     #expect(update(&way, 5, 18, 10) == nil)
     way.handleUnavailable()
     #expect(update(&way, 5, 18, 20) == .refuse && update(&way, 5, 18, 30) == nil)
-    var early = RoomWay(.auto)
+    var early = ChannelWay(.auto)
     _ = update(&early, 5, 17, 0)
     early.handleUnavailable()
     #expect(update(&early, 5, 17, 10) == nil)
@@ -116,7 +114,7 @@ struct RoomWayTests {
   }
 
   @Test func `who finds the relay full calls all, and is refused where they are too many`() {
-    var way = RoomWay(.auto)
+    var way = ChannelWay(.auto)
     _ = update(&way, 5, 9, 0)
     #expect(!way.callsAll && !way.makesCalls(now: at(10)))
     way.handleFull()
@@ -128,19 +126,19 @@ struct RoomWayTests {
     way.handleLost()
     way.handleFull()
     #expect(way.callsAll && way.makesCalls(now: at(40)))
-    var late = RoomWay(.auto)
+    var late = ChannelWay(.auto)
     _ = update(&late, 5, 18, 0)
     late.handleFull()
     #expect(update(&late, 5, 18, 10) == .refuse)
-    #expect(late.refusal(members: 18).contains("--limit-seats"))
-    var relay = RoomWay(.relay)
+    #expect(late.isFull)
+    var relay = ChannelWay(.relay)
     _ = update(&relay, 2, 2, 0)
     relay.handleFull()
     #expect(!relay.callsAll && !relay.makesCalls(now: at(10)))
   }
 
   @Test func `a call ends once its other end is heard by the relay, or has a seat and is silent`() {
-    var overlap = RoomOverlap()
+    var overlap = ChannelOverlap()
     let (heard, silent, seatless) = (UInt32(1), UInt32(2), UInt32(3))
     overlap.update(heard, isHeard: true, isSeated: true, now: at(0))
     #expect(!overlap.isOver(with: heard, now: at(60_000)))
@@ -166,12 +164,11 @@ struct RoomWayTests {
   @Test(arguments: [0, 4, -4])
   func `a voice that comes by two ways is heard once, and a change costs what they differ`(
     delay: Int
-  ) throws {
-    let folder = try TemporaryFolder()
-    let path = folder.file("voice.wav")
-    let mixer = RoomMixer(try AudioFileSink(nil, channelCount: 1), now: start)
-    let own = RoomMixer(try AudioFileSink(path, channelCount: 1), now: start)
-    let voice = RoomVoice(mixer, own: own)
+  ) {
+    let gathered = GatheredSound()
+    let mixer = ChannelMix(GatheredSound(), hold: .milliseconds(300), now: start)
+    let own = ChannelMix(gathered, hold: .milliseconds(300), now: start)
+    let voice = ChannelVoice(mixer, own: own)
     func block(_ step: Int) -> [Int16] { Array(repeating: Int16(max(0, step) + 1), count: 240) }
     for step in 0..<400 {
       let now = at(Int64(step * 5))
@@ -181,9 +178,8 @@ struct RoomWayTests {
       if step >= 100 { voice.write(block(step - delay), frameCount: 240, by: .relay, now: now) }
     }
     voice.finish()
-    let source = try PlayedSource(path, isLooped: false) {}
-    var samples = [Int16](repeating: 0, count: 100_000)
-    let count = source.read(into: &samples, frameCount: 100_000)
+    let samples = gathered.samples
+    let count = samples.count
     #expect(count == 400 * 240)
     let heard = stride(from: 0, to: count, by: 240).map { Int(samples[$0]) }
     #expect(Array(heard[0..<200]) == Array(1...200))
@@ -191,8 +187,8 @@ struct RoomWayTests {
     #expect(samples[0..<count].allSatisfy { $0 > 0 })
   }
 
-  @Test func `how loud a voice is, and how long it was heard`() throws {
-    let voice = RoomVoice(RoomMixer(try AudioFileSink(nil, channelCount: 1), now: start))
+  @Test func `how loud a voice is, and how long it was heard`() {
+    let voice = ChannelVoice(ChannelMix(GatheredSound(), hold: .zero, now: start))
     #expect(voice.level(now: at(0)) == -90)
     for step in 0..<200 {
       let value: Int16 = step < 100 ? 8192 : 0
@@ -211,11 +207,10 @@ struct RoomWayTests {
     #expect(voice.level(now: at(1400)) == -90)
   }
 
-  @Test func `a relay by which nothing comes is not heard, whatever it makes up`() throws {
-    let folder = try TemporaryFolder()
-    let path = folder.file("voice.wav")
-    let mixer = RoomMixer(try AudioFileSink(path, channelCount: 1), now: start)
-    let voice = RoomVoice(mixer)
+  @Test func `a relay by which nothing comes is not heard, whatever it makes up`() {
+    let gathered = GatheredSound()
+    let mixer = ChannelMix(gathered, hold: .milliseconds(300), now: start)
+    let voice = ChannelVoice(mixer)
     for step in 0..<90 {
       let now = at(Int64(step * 5))
       if step == 30 { voice.setRelayed(false) }
@@ -226,19 +221,17 @@ struct RoomWayTests {
       }
     }
     mixer.finish()
-    let source = try PlayedSource(path, isLooped: false) {}
-    var samples = [Int16](repeating: 9, count: 30_000)
-    let count = source.read(into: &samples, frameCount: 30_000)
+    let samples = gathered.samples
+    let count = samples.count
     let heard = stride(from: 0, to: count, by: 240).map { Int(samples[$0]) }
     // The call is heard from then on, also when the relay is back: until the call ends.
     #expect(heard == Array(repeating: 1, count: 30) + Array(repeating: 2, count: 60))
   }
 
-  @Test func `a way that falls silent gives way to one that has sound after 60 ms`() throws {
-    let folder = try TemporaryFolder()
-    let path = folder.file("voice.wav")
-    let mixer = RoomMixer(try AudioFileSink(path, channelCount: 1), now: start)
-    let voice = RoomVoice(mixer)
+  @Test func `a way that falls silent gives way to one that has sound after 60 ms`() {
+    let gathered = GatheredSound()
+    let mixer = ChannelMix(gathered, hold: .milliseconds(300), now: start)
+    let voice = ChannelVoice(mixer)
     for step in 0..<100 {
       let now = at(Int64(step * 5))
       let isLost = step >= 40
@@ -249,12 +242,29 @@ struct RoomWayTests {
       }
     }
     mixer.finish()
-    let source = try PlayedSource(path, isLooped: false) {}
-    var samples = [Int16](repeating: 9, count: 30_000)
-    let count = source.read(into: &samples, frameCount: 30_000)
+    let samples = gathered.samples
+    let count = samples.count
     let heard = stride(from: 0, to: count, by: 240).map { Int(samples[$0]) }
     #expect(heard.filter { $0 == 1 }.count == 40)
     #expect((10...12).contains(heard.filter { $0 == 0 }.count))
     #expect(heard.last == 2)
   }
+}
+
+/// A sink that keeps all that it gets.
+final class GatheredSound: AudioSink {
+  let channelCount: Int
+  private let state = Mutex((samples: [Int16](), finishes: 0))
+
+  init(channels: Int = 1) { channelCount = channels }
+
+  var samples: [Int16] { state.withLock { $0.samples } }
+  var finishes: Int { state.withLock { $0.finishes } }
+
+  func write(_ samples: borrowing [Int16], frameCount: Int) {
+    let new = Array(samples[0..<(frameCount * channelCount)])
+    state.withLock { $0.samples += new }
+  }
+
+  func finish() { state.withLock { $0.finishes += 1 } }
 }

@@ -1,13 +1,12 @@
-package import Earshot
-package import Primitives
+internal import Primitives
 internal import Reactor
 internal import Synchronization
 
 /// One member as it is heard: by a call, by the relay, or by both while the way of its channel
 /// changes. One of them goes into the mix, so that nothing is heard twice. The other takes over
 /// where that one ends, or is silent while the other is not.
-package final class RoomVoice: Sendable {
-  package enum Way: Int, Sendable { case mesh, relay }
+final class ChannelVoice: Sendable {
+  enum Way: Int, Sendable { case mesh, relay }
 
   private struct State {
     var audible: Way?
@@ -23,23 +22,21 @@ package final class RoomVoice: Sendable {
     var soundFrames = 0
   }
 
-  private let mixer: RoomMixer
+  private let mix: ChannelMix?
   /// What is heard of this member alone.
-  private let own: RoomMixer?
+  private let own: ChannelMix?
   private let state = Mutex(State())
   private let meter = LevelMeter()
 
-  package init(_ mixer: RoomMixer, own: RoomMixer? = nil) {
-    self.mixer = mixer
+  init(_ mix: ChannelMix?, own: ChannelMix? = nil) {
+    self.mix = mix
     self.own = own
   }
 
-  package var fault: String? { own?.fault }
-
   /// The end of one way.
-  package func makeSink(_ way: Way) -> any AudioSink { RoomVoiceEnd(self, way) }
+  func makeSink(_ way: Way) -> any AudioSink { ChannelVoiceEnd(self, way) }
 
-  package func write(
+  func write(
     _ samples: borrowing [Int16], frameCount: Int, by way: Way, now: Instant
   ) {
     state.withLock { state in
@@ -49,32 +46,35 @@ package final class RoomVoice: Sendable {
       meter.append(samples, count: frameCount)
       state.lastWrite = now
       if Self.isAudible(samples, frameCount) { state.soundFrames += frameCount }
-      let frame = mixer.frame(at: now)
-      state.place = mixer.add(
-        samples, channels: 1, frameCount: frameCount, at: state.place ?? frame, now: frame)
-      guard let own else { return }
-      let place = own.frame(at: now)
-      state.ownPlace = own.add(
-        samples, channels: 1, frameCount: frameCount, at: state.ownPlace ?? place, now: place)
+      if let mix { Self.add(samples, frameCount, to: mix, at: &state.place, now: now) }
+      if let own { Self.add(samples, frameCount, to: own, at: &state.ownPlace, now: now) }
     }
   }
 
+  private static func add(
+    _ samples: borrowing [Int16], _ frameCount: Int, to mix: ChannelMix, at place: inout Int?,
+    now: Instant
+  ) {
+    let frame = mix.frame(at: now)
+    place = mix.add(samples, frameCount: frameCount, at: place ?? frame, now: frame)
+  }
+
   /// How loud it is, in dB below full scale; -90 where nothing comes.
-  package func level(now: Instant) -> Double {
+  func level(now: Instant) -> Double {
     let last = state.withLock { $0.lastWrite }
-    return last.map { now - $0 < Self.freshness } ?? false ? meter.decibels : -90
+    return last.map { now - $0 < Self.freshness } ?? false ? meter.decibels : Self.silence
   }
 
   /// How long it was heard, silence apart.
-  package var heard: Duration {
+  var heard: Duration {
     .milliseconds(Int64(state.withLock { $0.soundFrames } / 48))
   }
 
   /// Its member has left, and may come back: from then on it is heard anew.
-  package func restartHeard() { state.withLock { $0.soundFrames = 0 } }
+  func restartHeard() { state.withLock { $0.soundFrames = 0 } }
 
   /// Whether frames come by the relay at present.
-  package func setRelayed(_ isRelayed: Bool) {
+  func setRelayed(_ isRelayed: Bool) {
     state.withLock { state in
       state.isRelayDead = !isRelayed
       if !isRelayed, state.audible == .relay { state.audible = nil }
@@ -82,7 +82,7 @@ package final class RoomVoice: Sendable {
   }
 
   /// A way has ended: the other one is heard from its next samples on.
-  package func end(_ way: Way) {
+  func end(_ way: Way) {
     state.withLock { state in
       state.lastSound[way.rawValue] = nil
       if state.audible == way { state.audible = nil }
@@ -91,7 +91,7 @@ package final class RoomVoice: Sendable {
     }
   }
 
-  package func finish() { own?.finish() }
+  func finish() { own?.finish() }
 
   private func choose(_ state: inout State, _ way: Way, hasSound: Bool, now: Instant) {
     if way == .relay, state.isRelayDead { return }
@@ -115,6 +115,8 @@ package final class RoomVoice: Sendable {
     return false
   }
 
+  /// What a level is while nothing is heard, in dB below full scale.
+  static let silence = -90.0
   /// −54 dBFS.
   private static let audible = 64
   /// A level is shown for so long after the last samples.
@@ -124,13 +126,13 @@ package final class RoomVoice: Sendable {
   private static let patience = Duration.milliseconds(60)
 }
 
-/// One way into a `RoomVoice`. Mono.
-private final class RoomVoiceEnd: AudioSink {
+/// One way into a `ChannelVoice`. Mono.
+private final class ChannelVoiceEnd: AudioSink {
   let channelCount = 1
-  private let voice: RoomVoice
-  private let way: RoomVoice.Way
+  private let voice: ChannelVoice
+  private let way: ChannelVoice.Way
 
-  init(_ voice: RoomVoice, _ way: RoomVoice.Way) {
+  init(_ voice: ChannelVoice, _ way: ChannelVoice.Way) {
     self.voice = voice
     self.way = way
   }

@@ -1,66 +1,83 @@
-internal import Earshot
 package import Primitives
 internal import Reactor
 internal import Synchronization
 
-/// Adds up what is heard of all members, in the order of this host's clock, and keeps the sum below
-/// the greatest value by a limiter. Mono, 48 kHz.
-package final class RoomMixer: Sendable {
-  /// How long a sample waits for others of its time: the calls' media threads are some ms apart.
-  private static let holdFrames = 14_400
-  /// A second more than that.
+/// One sound made of all that is heard in a channel, or in several (`ChannelMedia.Options.mix`).
+/// Whoever is heard is added in the order of this host's clock, and a limiter keeps the sum below
+/// the greatest value. Mono, 48 kHz.
+public final class ChannelMix: Sendable {
+  /// Samples that can wait: 1.4 s, a second more than any `hold`.
   private static let ringFrames = 1 << 16
 
   private struct State {
-    var sums = [Int32](repeating: 0, count: RoomMixer.ringFrames)
+    var sums = [Int32](repeating: 0, count: ChannelMix.ringFrames)
     /// The frame that is written next, and the one after the last that was heard.
     var written = 0
     var end = 0
     var limiter = PeakLimiter()
     var block = [Int16](repeating: 0, count: 240)
+    var isFinished = false
   }
 
-  private let sink: AudioFileSink
+  private let sink: any AudioSink
   private let began: Instant
+  private let holdFrames: Int
   private let state = Mutex(State())
 
-  package init(_ sink: AudioFileSink, now: Instant) {
+  /// Begins now.
+  ///
+  /// - Parameters:
+  ///   - sink: Gets the mix on the media threads of those who are heard, 240 samples at a time, and
+  ///     nothing while nobody is heard. What it gets of two channels is the same mono sound.
+  ///   - hold: How long a sample waits for others of its time, 0...400 ms. The media threads are
+  ///     some ms apart, and a file may wait for longer than a person who listens.
+  public convenience init(_ sink: any AudioSink, hold: Duration = .milliseconds(60)) {
+    self.init(sink, hold: hold, now: SystemClock.now)
+  }
+
+  package init(_ sink: any AudioSink, hold: Duration, now: Instant) {
     self.sink = sink
     began = now
+    let milliseconds = Int(clamping: hold.milliseconds)
+    holdFrames = min(max(0, milliseconds), Self.longestHold) * 48
   }
 
-  package var fault: String? { sink.fault }
+  /// Writes what waits, and finishes the sink. Call it once, after `ChannelMedia.leave`: nothing is
+  /// added from then on.
+  public func finish() {
+    let isFirst = state.withLock { state in
+      guard !state.isFinished else { return false }
+      flush(&state, to: state.end)
+      state.isFinished = true
+      return true
+    }
+    if isFirst { sink.finish() }
+  }
 
   /// The frame of a moment.
-  package func frame(at now: Instant) -> Int {
-    Int(now.nanoseconds(since: began) / 1000 * 48 / 1000)
-  }
+  func frame(at now: Instant) -> Int { Int(now.nanoseconds(since: began) / 1000 * 48 / 1000) }
 
   /// Adds samples of one member.
   ///
   /// - Parameter position: Where they belong, by the member's own count.
   /// - Returns: Where the next ones belong.
-  package func add(
-    _ samples: borrowing [Int16], channels: Int, frameCount: Int, at position: Int, now: Int
+  func add(
+    _ samples: borrowing [Int16], frameCount: Int, at position: Int, now: Int
   ) -> Int {
     state.withLock { state in
-      flush(&state, to: now - Self.holdFrames)
+      guard !state.isFinished else { return position + frameCount }
+      flush(&state, to: now - holdFrames)
       // One that has fallen behind goes on from here; one that runs ahead waits for its clock.
       let start =
-        position < state.written || position > now + Self.holdFrames
+        position < state.written || position > now + Self.longestLead
         ? max(state.written, now) : position
       guard start + frameCount - state.written <= Self.ringFrames else { return start }
       for index in 0..<frameCount {
-        state.sums[(start + index) % Self.ringFrames] += Int32(samples[index * channels])
+        state.sums[(start + index) % Self.ringFrames] += Int32(samples[index])
       }
       state.end = max(state.end, start + frameCount)
       return start + frameCount
     }
-  }
-
-  package func finish() {
-    state.withLock { flush(&$0, to: $0.end) }
-    sink.finish()
   }
 
   private func flush(_ state: inout State, to end: Int) {
@@ -77,10 +94,20 @@ package final class RoomMixer: Sendable {
         state.block[index] = state.limiter.limited(state.sums[place])
         state.sums[place] = 0
       }
-      sink.write(state.block, frameCount: state.block.count)
+      write(state.block)
       state.written += state.block.count
     }
   }
+
+  private func write(_ mono: [Int16]) {
+    guard sink.channelCount == 2 else { return sink.write(mono, frameCount: mono.count) }
+    sink.write(mono.flatMap { [$0, $0] }, frameCount: mono.count)
+  }
+
+  /// Milliseconds.
+  private static let longestHold = 400
+  /// 300 ms: what is further ahead of the clock is another stream.
+  private static let longestLead = 14_400
 }
 
 /// Lowers what is too loud at once, and lets it rise again within half a second.

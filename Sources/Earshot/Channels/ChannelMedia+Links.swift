@@ -1,0 +1,128 @@
+internal import Primitives
+internal import Reactor
+
+/// The calls with members.
+extension ChannelMedia {
+  /// What tells a call of the mesh from others, and that its caller has no seat at the relay
+  /// (docs/protocol/channels.md §8).
+  nonisolated func words(isSeatless: Bool) -> String {
+    "{\"channel\":\"\(channel.name.audience)\"\(isSeatless ? ",\"seat\":false" : "")}"
+  }
+
+  /// Takes a call of a member, or of somebody who says so.
+  func answer(_ call: IncomingCall) async {
+    let link = await channel.endpoint.call(call.id)
+    let isSeatless = call.userExtension == words(isSeatless: true)
+    do throws(EarshotError) {
+      guard ending == nil, way.takesCalls(now: SystemClock.now),
+        let uid = links.caller(call.peer, own: role, isSeatless: isSeatless)
+      else { return try await link.reject(reason: "not in the channel") }
+      links.begin(call.id, with: uid, isSeatless: isSeatless)
+      try await link.accept(callOptions(for: uid))
+    } catch {
+      // It is over already: the caller gave up.
+      endLink(call.id)
+    }
+  }
+
+  /// Calls those whom we are to call: the lesser ID does.
+  func dial(now: Instant) async {
+    while let user = links.nextToDial(own: role, now: now) {
+      do throws(EarshotError) {
+        let options = callOptions(for: user.uid)
+        let call = try await channel.endpoint.call("\(user.id)", options: options)
+        links.begin(call.id, with: user.uid)
+      } catch {
+        // As many calls as may be, or the endpoint is closed; it is tried again.
+        links.fail(user.uid, now: now)
+      }
+    }
+  }
+
+  func handleProgress(_ progress: CallProgress, of call: CallID) {
+    if let delivery = flights.delivery(progress, of: call) { return options.onStep(delivery) }
+    guard let uid = links.uid(of: call) else { return }
+    switch progress {
+    case .message(let stream, let bytes):
+      return options.onStep(.message(uid: uid, stream: stream, bytes))
+    case .messagesMissed(let stream, let missed, _):
+      return options.onStep(.messagesMissed(uid: uid, stream: stream, missed: missed))
+    case .messageDelivery: return
+    case .firstFrameReceived: _ = links.hear(call)
+    default: break
+    }
+    options.onStep(.progress(uid: uid, progress))
+    switch progress {
+    case .firstFrameReceived: handleFirstFrame(of: uid)
+    case .remoteAudioMuted(let isMuted): options.onStep(.muted(uid: uid, isMuted))
+    default: break
+    }
+  }
+
+  func handleEnd(of call: CallID, _ report: CallReport) {
+    flights.end(of: call).forEach(options.onStep)
+    guard let uid = links.uid(of: call) else { return }
+    if let numbers = report.statistics { roll.setNumbers(numbers, of: uid) }
+    endLink(call)
+    options.onStep(.callEnded(uid: uid, report))
+  }
+
+  /// All calls that there are, with the state of mutes.
+  func muteCalls() async {
+    for (_, call) in links.linked {
+      do throws(EarshotError) {
+        let link = await channel.endpoint.call(call)
+        if options.makeVideoSource != nil { try await link.setVideoMuted(keepsVideo) }
+        try await link.setAudioMuted(keepsAudio)
+      } catch {
+        continue  // It is over, or there is no source to be heard.
+      }
+    }
+  }
+
+  func hangUp(_ calls: [CallID]) async {
+    for call in calls { await channel.endpoint.call(call).hangUp() }
+  }
+
+  /// The numbers now of all calls with members; none of a call that is not connected yet. `members`
+  /// has them as well from then on.
+  public func callStatistics() async
+    -> [(user: ChannelUser, call: CallID, numbers: CallStatistics)]
+  {
+    await carryOut { media in
+      var found: [(user: ChannelUser, call: CallID, numbers: CallStatistics)] = []
+      for (user, call) in media.links.linked {
+        guard let numbers = await media.channel.endpoint.call(call).statistics() else { continue }
+        media.roll.setNumbers(numbers, of: user.uid)
+        found.append((user, call, numbers))
+      }
+      return found
+    }
+  }
+
+  private func endLink(_ call: CallID) {
+    if let uid = links.uid(of: call) {
+      voices.endCall(with: uid)
+      roll.setNumbers(nil, of: uid)
+    }
+    links.end(call, now: SystemClock.now)
+  }
+
+  private var keepsAudio: Bool { role == .audience || isAudioMuted }
+  private var keepsVideo: Bool { role == .audience || isVideoMuted }
+
+  private func callOptions(for uid: UInt32) -> CallOptions {
+    var settings = CallOptions(
+      source: options.source?.makeEar(), sink: voices.makeSink(uid, by: .mesh))
+    settings.startsMuted = keepsAudio
+    settings.startsVideoMuted = keepsVideo
+    settings.bitrate = options.bitrate
+    settings.maxVideoBitrate = options.maxVideoBitrate
+    settings.fallback = options.fallback
+    settings.videoSource = options.makeVideoSource?()
+    settings.videoSink = options.makeVideoSink?(uid)
+    settings.userExtension = words(isSeatless: way.callsAll)
+    settings.remembersPeer = false
+    return settings
+  }
+}

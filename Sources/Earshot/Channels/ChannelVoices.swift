@@ -1,0 +1,81 @@
+internal import Primitives
+internal import Reactor
+internal import Synchronization
+
+/// All members of a channel as they are heard.
+final class ChannelVoices: Sendable {
+  private struct State {
+    var voices: [UInt32: ChannelVoice] = [:]
+    /// Voices with sinks of their own whose members are gone, the one that left first in front.
+    var departed: [UInt32] = []
+  }
+
+  private let mix: ChannelMix?
+  private let makeOwn: (@Sendable (UInt32) -> (any AudioSink)?)?
+  private let hold: Duration
+  private let state = Mutex(State())
+
+  init(_ options: ChannelMedia.Options) {
+    mix = options.mix
+    makeOwn = options.makeSink
+    hold = options.sinkHold
+  }
+
+  /// Where one member's sound goes that comes by one way.
+  func makeSink(_ uid: UInt32, by way: ChannelVoice.Way) -> any AudioSink {
+    state.withLock { state in
+      state.departed.removeAll { $0 == uid }
+      if let voice = state.voices[uid] { return voice.makeSink(way) }
+      makeRoom(&state)
+      let sink = makeOwn?(uid)
+      let voice = ChannelVoice(
+        mix, own: sink.map { ChannelMix($0, hold: hold, now: SystemClock.now) })
+      if state.voices.count < Self.most { state.voices[uid] = voice }
+      return voice.makeSink(way)
+    }
+  }
+
+  /// How loud a member is, in dB below full scale.
+  func level(of uid: UInt32, now: Instant) -> Double {
+    state.withLock { $0.voices[uid]?.level(now: now) } ?? ChannelVoice.silence
+  }
+
+  /// How long a member was heard since it came.
+  func heard(_ uid: UInt32) -> Duration { state.withLock { $0.voices[uid]?.heard ?? .zero } }
+
+  /// A member has left. With a sink of its own it is kept for a while: whoever comes back goes on
+  /// in it.
+  func remove(_ uid: UInt32) {
+    state.withLock { state in
+      state.voices[uid]?.end(.mesh)
+      state.voices[uid]?.restartHeard()
+      if makeOwn == nil {
+        state.voices[uid] = nil
+      } else if state.voices[uid] != nil {
+        state.departed.append(uid)
+      }
+    }
+  }
+
+  /// A call with a member is over, also one that never had sound: from now on the relay is heard.
+  func endCall(with uid: UInt32) { state.withLock { $0.voices[uid] }?.end(.mesh) }
+
+  /// Whether a member's frames come by the relay at present.
+  func setRelayed(_ isRelayed: Bool, _ uid: UInt32) {
+    state.withLock { $0.voices[uid] }?.setRelayed(isRelayed)
+  }
+
+  /// Finishes the sinks of single members.
+  func finish() {
+    for voice in state.withLock({ Array($0.voices.values) }) { voice.finish() }
+  }
+
+  /// Finishes the sink of whoever is gone longest, where another one needs its place.
+  private func makeRoom(_ state: inout State) {
+    guard state.voices.count >= Self.most, !state.departed.isEmpty else { return }
+    state.voices.removeValue(forKey: state.departed.removeFirst())?.finish()
+  }
+
+  /// Four times as many as a relay has hosts in a channel of the usual size.
+  private static let most = 256
+}

@@ -1,0 +1,215 @@
+import Foundation
+import Primitives
+import Testing
+
+@testable import Earshot
+
+/// A stay in a channel, through the public interface, over loopback.
+@Suite struct ChannelMediaTests {
+  /// One member, and what it is told.
+  private struct Member {
+    let media: ChannelMedia
+    /// What it hears of all.
+    let heard: GatheredSound
+    private let mix: ChannelMix
+    private var iterator: AsyncStream<ChannelMediaStep>.Iterator
+
+    init(
+      _ endpoint: Endpoint, _ role: ChannelRole, _ way: ChannelMedia.Way = .auto,
+      own: GatheredSound? = nil
+    ) async throws {
+      let (steps, feed) = AsyncStream.makeStream(of: ChannelMediaStep.self)
+      let sound = GatheredSound()
+      mix = ChannelMix(sound)
+      var options = ChannelMedia.Options(source: SharedAudioSource(Tone()), mix: mix) {
+        feed.yield($0)
+      }
+      options.way = way
+      if let own { options.makeSink = { _ in own } }
+      let tea = try #require(ChannelName("tea"))
+      media = try await endpoint.join(tea, as: role, media: options)
+      heard = sound
+      iterator = steps.makeAsyncIterator()
+    }
+
+    /// Reads on until `found` gives something.
+    mutating func first<Found>(_ found: (ChannelMediaStep) -> Found?) async -> Found? {
+      while let step = await iterator.next(isolation: #isolation) {
+        if let result = found(step) { return result }
+      }
+      return nil
+    }
+
+    mutating func joined() async -> UInt32? {
+      await first { if case .channel(.joined(let uid, _)) = $0 { uid } else { nil } }
+    }
+
+    mutating func firstFrame() async -> UInt32? {
+      await first { if case .firstFrame(let uid) = $0 { uid } else { nil } }
+    }
+
+    mutating func muted() async -> Bool? {
+      await first { if case .muted(_, let isMuted) = $0 { isMuted } else { nil } }
+    }
+
+    mutating func message() async -> [UInt8]? {
+      await first { if case .message(_, _, let bytes) = $0 { bytes } else { nil } }
+    }
+
+    mutating func delivery() async -> Bool? {
+      await first { if case .messageDelivery(1, let done) = $0 { done } else { nil } }
+    }
+
+    mutating func numbers() async -> CallStatistics? {
+      await first { if case .statistics(_, let numbers) = $0 { numbers } else { nil } }
+    }
+
+    mutating func end() async -> ChannelMediaEnd? {
+      await first { if case .ended(let end) = $0 { end } else { nil } }
+    }
+
+    func finish() { mix.finish() }
+  }
+
+  private var noise: (GatheredSound) -> Bool { { $0.samples.contains { abs(Int($0)) > 1000 } } }
+
+  /// Goal: whoever joins is heard, and hears all, with nothing done for each member.
+  @Test(.timeLimit(.minutes(1)))
+  func `hosts hear each other, and who listens hears both`() async throws {
+    let town = try await LoopbackTown(["alice", "bob", "carol"])
+    let own = GatheredSound()
+    var alice = try await Member(town.endpoints[0], .host)
+    var bob = try await Member(town.endpoints[1], .host)
+    var carol = try await Member(town.endpoints[2], .audience, own: own)
+    let uids = [await alice.joined(), await bob.joined(), await carol.joined()]
+    #expect(await alice.firstFrame() == uids[1])
+    #expect(await bob.firstFrame() == uids[0])
+    let both = [await carol.firstFrame(), await carol.firstFrame()]
+    #expect(Set(both) == Set(uids[0...1]))
+    // A call makes its numbers each 2 s: there was sound by then.
+    #expect(await carol.numbers()?.received.packetsReceived ?? 0 > 20)
+    #expect(noise(carol.heard) && noise(own))
+    await expectStanding(carol)
+    try await expectMessages(&alice, &bob, &carol)
+    await alice.media.setAudioMuted(true)
+    #expect(await alice.media.isAudioMuted)
+    #expect(await bob.muted() == true)
+    await alice.media.setAudioMuted(false)
+    #expect(await bob.muted() == false)
+    // A listener becomes a host, and is heard.
+    try await carol.media.setRole(.host)
+    #expect(await bob.firstFrame() == uids[2])
+    await bob.media.leave()
+    #expect(await bob.end() == .left)
+    let left = await alice.first {
+      if case .channel(.userOffline(let uid, .left)) = $0 { uid } else { nil }
+    }
+    #expect(left == uids[1])
+    await carol.media.leave()
+    await carol.media.leave()
+    #expect(await carol.end() == .left && own.finishes == 2, "one of each host")
+    await town.close()
+    #expect(await alice.end() == .closed)
+    for member in [alice, bob, carol] { member.finish() }
+    #expect(alice.heard.finishes == 1 && noise(alice.heard))
+  }
+
+  private func expectStanding(_ carol: Member) async {
+    #expect(await carol.media.callStatistics().count == 2)
+    let standing = await carol.media.standing
+    #expect(standing.memberCount == 3 && standing.metCount == 2 && standing.heardCount == 2)
+    #expect(!standing.isRelayed && standing.relay == nil && standing.fingerprint == nil)
+    #expect(standing.members.allSatisfy { $0.isThere && $0.heard > .milliseconds(500) })
+    #expect(standing.members.allSatisfy { $0.level > -40 && $0.packets ?? 0 > 20 })
+  }
+
+  private func expectMessages(
+    _ alice: inout Member, _ bob: inout Member, _ carol: inout Member
+  ) async throws {
+    #expect(try await alice.media.send(Array("tea".utf8)) == 1)
+    #expect(await alice.delivery() == true)
+    #expect(await bob.message() == Array("tea".utf8))
+    #expect(await carol.message() == Array("tea".utf8))
+    let listener = carol.media
+    await #expect(throws: EarshotError.self) { try await listener.send([1]) }
+    let host = alice.media
+    await #expect(throws: EarshotError.self) { try await host.send([]) }
+  }
+
+  @Test(.timeLimit(.minutes(1)))
+  func `by a relay as well`() async throws {
+    let folder = FileManager.default.temporaryDirectory.appending(
+      path: "earshot-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let town = try RelayTown()
+    let endpoints = [
+      try await town.endpoint("alice", folder), try await town.endpoint("bob", folder),
+    ]
+    var alice = try await Member(endpoints[0], .host, .relay)
+    var bob = try await Member(endpoints[1], .host, .relay)
+    let way = await alice.first { if case .wayChanged(let way) = $0 { way } else { nil } }
+    #expect(way == .relay)
+    #expect(await alice.firstFrame() != nil)
+    #expect(await bob.firstFrame() != nil)
+    #expect(try await alice.media.send([7]) == 1)
+    #expect(await bob.message() == [7])
+    #expect(await alice.delivery() == true)
+    await bob.media.setAudioMuted(true)
+    #expect(await alice.muted() == true)
+    await bob.media.setAudioMuted(false)
+    // A seat makes its numbers each 2 s: there was sound by then.
+    let hosts = await alice.first {
+      if case .relay(.statistics(let all)) = $0 { all.hosts.count } else { nil }
+    }
+    #expect(hosts == 1)
+    #expect(await alice.media.relay != nil)
+    let now = await alice.media.standing
+    #expect(now.isRelayed && now.fingerprint != nil && now.memberCount == 2)
+    await alice.media.leave()
+    #expect(await alice.end() == .left)
+    let standing = await alice.media.standing
+    #expect(standing.relay?.opened ?? 0 > 0 && standing.relay?.sent ?? 0 > 0)
+    #expect(standing.relay?.fingerprint == now.fingerprint && noise(alice.heard))
+    for endpoint in endpoints { await endpoint.close() }
+    town.stop()
+    for member in [alice, bob] { member.finish() }
+  }
+
+  @Test(.timeLimit(.minutes(1)))
+  func `without a relay a stay that is to be by one is over`() async throws {
+    let town = try await LoopbackTown()
+    var alice = try await Member(town.alice, .host, .relayOnly)
+    #expect(await alice.end() == .noRelay)
+    // The channel was left: it can be joined again.
+    var again = try await Member(town.alice, .host)
+    #expect(await again.joined() != nil)
+    await again.media.leave()
+    var bad = ChannelMedia.Options()
+    bad.bitrate = 1
+    let tea = try #require(ChannelName("tea"))
+    do throws(EarshotError) {
+      _ = try await town.bob.join(tea, as: .host, media: bad)
+      #expect(Bool(false), "one bit a second is too few")
+    } catch {
+      #expect(error.code == .invalidArgument)
+    }
+    await town.close()
+  }
+
+  @Test func `a message is delivered once all its parts are`() {
+    var flights = ChannelFlights()
+    let call = CallID(bytes: Array(0..<16))
+    #expect(flights.begin([.relay(4), .call(call, 9)]) == 1)
+    #expect(flights.names(call) && flights.finish(.relay(4), isDelivered: true).isEmpty)
+    let told = flights.delivery(.messageDelivery(tag: 9, delivered: true), of: call)
+    guard case .messageDelivery(1, true)? = told else {
+      return #expect(Bool(false), "\(told as Any)")
+    }
+    #expect(flights.begin([.call(call, 10)]) == 2)
+    guard case .messageDelivery(2, false)? = flights.end(of: call).first else {
+      return #expect(Bool(false), "its call is over")
+    }
+    _ = flights.begin([.relay(5)])
+    #expect(flights.closeAll().count == 1 && !flights.names(call))
+  }
+}
