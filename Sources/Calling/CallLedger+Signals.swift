@@ -52,9 +52,18 @@ extension CallLedger {
     guard open[callID] != nil else { return }
     open[callID]?.hasPath = true
     open[callID]?.timeline.append(.pathReady, now: now)
-    if let action = open[callID]?.ongoing?.handlePathReady() {
+    if let action = open[callID]?.ongoing?.handlePathReady(now: now) {
       apply(action, to: callID, now: now)
     }
+    updateDeadline()
+  }
+
+  /// A packet of the peer has opened under the session's keys; called again it changes nothing.
+  package mutating func handleKeysShown(_ callID: CallID, now: Instant) {
+    guard open[callID]?.ongoing != nil else { return }
+    open[callID]?.ongoing?.handleKeysShown()
+    settle(callID, now: now)
+    updateDeadline()
   }
 
   /// The path was to another program of the callee than the one that accepted.

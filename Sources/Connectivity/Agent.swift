@@ -228,7 +228,8 @@ package struct Agent: Sendable {
         return probe
       }
       if paths[index].round.attempts == 0 { lastNewCheck = now }
-      paths[index].round.appendChallenge(probe.token, policy, now: now)
+      paths[index].round.appendChallenge(
+        probe.token, policy, isHeard: paths[index].hasChallenged && !paths[index].isValid, now: now)
       widenSearch(after: index, now: now)
       return probe
     }

@@ -66,11 +66,17 @@ struct ChallengeRound: Sendable {
     return true
   }
 
-  mutating func appendChallenge(_ token: UInt64, _ policy: PathPolicy, now: Instant) {
+  /// - Parameter isHeard: The peer has been heard from there.
+  mutating func appendChallenge(
+    _ token: UInt64, _ policy: PathPolicy, isHeard: Bool = false, now: Instant
+  ) {
     if outstanding.count >= PathLimits.outstanding { outstanding.removeFirst() }
     outstanding.append(Challenge(token: token, sentAt: now))
     if began == nil { began = now }
-    let wait = policy.firstRepetition * (1 << min(attempts, 20))
+    let isHasty = isHeard && attempts < policy.heardRepetitions
+    let steps = isHeard ? max(0, attempts - policy.heardRepetitions) : attempts
+    let wait =
+      isHasty ? policy.heardRepetition : policy.firstRepetition * (1 << min(steps, 20))
     attempts += 1
     checks += 1
     nextAt = wait <= policy.lastRepetition ? now + wait : nil

@@ -9,6 +9,11 @@ package struct PathPolicy: Hashable, Sendable {
   package var renewedPace = Duration.milliseconds(10)
   /// From a challenge to its first repetition; doubles each time.
   package var firstRepetition = Duration.milliseconds(100)
+  /// The same where the peer has been heard from the address: it is there, and only loss keeps its
+  /// answer away.
+  package var heardRepetition = Duration.milliseconds(50)
+  /// How often; then `firstRepetition`, and so on.
+  package var heardRepetitions = 8
   /// The longest wait between repetitions; when it is over without an answer, the round is.
   package var lastRepetition = Duration.milliseconds(1600)
   /// How long relayed paths wait for direct ones to answer, from when the candidates are known:

@@ -71,12 +71,14 @@ package struct MessageChannel: Sendable {
   ///   - repeats: What is lost of it is sent again; without that it is given up.
   ///   - isBulk: It goes behind all else, by `writeBulkFrames`, as does all that its stream carries
   ///     from now on.
+  ///   - isUrgent: Somebody waits for it: it is sent again before an answer can be there.
   @discardableResult
   package mutating func send(
     _ bytes: [UInt8], on stream: StreamID, life: Duration, repeats: Bool = true,
-    isBulk: Bool = false, now: Instant
+    isBulk: Bool = false, isUrgent: Bool = false, now: Instant
   ) throws(MessageError) -> MessageTag {
-    try sender.send(bytes, on: stream, life: life, repeats: repeats, isBulk: isBulk, now: now)
+    try sender.send(
+      bytes, on: stream, life: life, repeats: repeats, isBulk: isBulk, isUrgent: isUrgent, now: now)
   }
 
   /// The owner has room for so many bytes that are on their way, from now on: at least the initial
@@ -98,6 +100,12 @@ package struct MessageChannel: Sendable {
   @_lifetime(packet: copy packet)
   package mutating func writeFrames(into packet: inout OutputSpan<UInt8>, room: Int) -> Bool {
     sender.writeFrames(into: &packet, room: room)
+  }
+
+  /// The same of what is urgent, short, and was sent before: for a packet that goes anyway.
+  @_lifetime(packet: copy packet)
+  package mutating func writeRiders(into packet: inout OutputSpan<UInt8>, room: Int) -> Bool {
+    sender.writeRiders(into: &packet, room: room)
   }
 
   /// The same of bulk alone, which leaves when its owner says: no loss makes its window smaller.

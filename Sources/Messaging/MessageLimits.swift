@@ -57,6 +57,14 @@ enum MessageRules {
   /// Doubling ends here: eight tries within the 8 s that a look-up has. With 2 s five losses in a
   /// row ended it, one call in 400 at 30 % loss.
   static let longestProbeTimeout: UInt64 = 1_000_000_000
+  /// What is urgent first goes again after that. FEEDBACK comes a round trip and 20 ms after a
+  /// message: up to a round trip of 50 ms nothing goes twice where nothing is lost.
+  static let firstUrgentRepeat: UInt64 = 75_000_000
+  /// And then so far apart, two packets at a time, or at the probe timeout where that is shorter.
+  static let urgentRepeat: UInt64 = 150_000_000
+  /// How often, before the waits double as usual: 18 packets in 1.3 s. Where 30 % are lost they
+  /// are all lost once in 10⁹ times, in bursts of five packets (20 %) once in 280.
+  static let urgentRepeats = 9
   /// Fragments repeated when the probe timer fires, and packets they may take (RFC 9002 §6.2.4).
   static let probeCount = 2
 }

@@ -58,8 +58,9 @@ extension MessageSender {
   }
 
   mutating func handleProbeTimeout(now: Instant, failed: (MessageTag) -> Void) {
-    guard isProbeRunning, probe.deadline <= now else { return }
-    probe.fire(now: now)
+    let isUrgent = active.contains { $0.isMissed }
+    guard isProbeRunning, probe.deadline(isUrgent: isUrgent) <= now else { return }
+    let isOnlyUrgent = probe.fire(isUrgent: isUrgent, now: now)
     if isStarved {
       window.removeAll()  // Credit probes that nobody answered.
       owesCreditProbe = true
@@ -71,6 +72,8 @@ extension MessageSender {
       giveUpFragile(packet.fragments, failed: failed)
       markForResend(packet.fragments)
     }
+    if isUrgent { markMissed() }
+    if isOnlyUrgent { return }
     var remaining = MessageRules.probeCount
     for position in active.indices where remaining > 0 {
       if active[position].isFragile, !active[position].hasUnsent {
@@ -88,6 +91,7 @@ extension MessageSender {
   private var isProbeRunning: Bool { !isNothingInFlight || isStarved }
 
   var nextDeadline: Instant? {
-    earliest(nextExpiry, isProbeRunning ? probe.deadline : nil)
+    guard isProbeRunning else { return nextExpiry }
+    return earliest(nextExpiry, probe.deadline(isUrgent: active.contains { $0.isMissed }))
   }
 }

@@ -41,7 +41,7 @@ struct MessageSender: Sendable {
 
   mutating func send(
     _ bytes: [UInt8], on stream: StreamID, life: Duration, repeats: Bool, isBulk: Bool,
-    now: Instant
+    isUrgent: Bool = false, now: Instant
   ) throws(MessageError) -> MessageTag {
     guard limits.allows(stream) else { throw .streamNotAllowed }
     guard bytes.count <= limits.messageByteCount else { throw .tooLong }
@@ -57,7 +57,9 @@ struct MessageSender: Sendable {
     } else {
       waiting.add(bytes.count)
     }
-    streams[index].append(WaitingMessage(tag: tag, bytes: bytes, expiry: expiry, repeats: repeats))
+    streams[index].append(
+      WaitingMessage(
+        tag: tag, bytes: bytes, expiry: expiry, repeats: repeats, isUrgent: isUrgent))
     return tag
   }
 
@@ -91,6 +93,20 @@ struct MessageSender: Sendable {
       writeCreditProbe(to: &packet)
     }
     return !written.isEmpty || isProbeWritten
+  }
+
+  /// What is urgent, short and not acknowledged rides in a packet of the owner's as well.
+  @_lifetime(packet: copy packet)
+  mutating func writeRiders(into packet: inout OutputSpan<UInt8>, room: Int) -> Bool {
+    guard active.contains(where: { $0.isRider }) else { return false }
+    abandonPacket()
+    guard window.hasRoom else { return false }
+    let end = min(packet.count + room, packet.count + packet.freeCapacity)
+    for position in active.indices where active[position].isRider {
+      guard packet.count + active[position].frameByteCount(0) <= end else { continue }
+      write(0, ofMessageAt: position, to: &packet)
+    }
+    return !written.isEmpty
   }
 
   /// The same of bulk.
@@ -187,9 +203,21 @@ struct MessageSender: Sendable {
     guard !written.isEmpty || isProbeWritten else { return }
     let packet = PacketWindow.Packet(number: number, fragments: written)
     if isBulkWritten { bulkWindow.add(packet) } else { window.add(packet) }
+    let owesCopy = !isBulkWritten && probe.takeCopy()
     written = []
     (isBulkWritten, isProbeWritten) = (false, false)
     probe.restart(now: now)
+    if owesCopy { markMissed() }
+  }
+
+  /// What is urgent goes again; oldest first, as much as a probe may hold.
+  mutating func markMissed() {
+    var remaining = MessageRules.probeCount
+    for position in active.indices where remaining > 0 && active[position].isMissed {
+      let neededResend = active[position].needsResend
+      remaining -= active[position].markOldest(remaining)
+      if !neededResend, active[position].needsResend { resendCount += 1 }
+    }
   }
 
   /// The packet last written was never sent: its fragments go into the next one.

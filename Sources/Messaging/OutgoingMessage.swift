@@ -7,6 +7,7 @@ struct WaitingMessage: Sendable {
   let bytes: [UInt8]
   let expiry: Instant
   let repeats: Bool
+  var isUrgent = false
 }
 
 /// What a packet takes of the messages: each kind goes in packets of its own moment.
@@ -71,6 +72,7 @@ struct OutgoingMessage: Sendable {
   let sequence: UInt32
   let expiry: Instant
   private let repeats: Bool
+  private let isUrgent: Bool
   private(set) var bytes: [UInt8]
   private let fragmentByteCount: Int
   private let fragmentCount: Int
@@ -90,6 +92,7 @@ struct OutgoingMessage: Sendable {
     tag = message.tag
     expiry = message.expiry
     repeats = message.repeats
+    isUrgent = message.isUrgent
     bytes = message.bytes
     let longest = MessageFrame.maximumFragmentByteCount
     fragmentCount = max(1, (bytes.count + longest - 1) / longest)
@@ -108,6 +111,10 @@ struct OutgoingMessage: Sendable {
   var needsResend: Bool { resend != 0 }
   /// A loss ends it.
   var isFragile: Bool { !repeats && !isAbandoned }
+  /// Somebody waits for it, and it has not arrived as far as we know.
+  var isMissed: Bool { isUrgent && !isAbandoned && !isFinished }
+  /// The same, and it is short and was sent: it may go along with other packets.
+  var isRider: Bool { isMissed && fragmentCount == 1 && sent != 0 }
   var hasUnsent: Bool { !isAbandoned && sent != all }
 
   /// The next fragment to send again, else (`nil`) the next never sent.

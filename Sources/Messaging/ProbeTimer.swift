@@ -1,7 +1,8 @@
 import Primitives
 
 /// When silence means that something must be sent again (RFC 9002 §6.2, docs/protocol/frames.md
-/// §3). Without samples 300 ms; doubled for every time it fires, to at most 1 s.
+/// §3). Without samples 300 ms; doubled for every time it fires, to at most 1 s. What is urgent
+/// goes again sooner.
 struct ProbeTimer: Equatable, Sendable, BitwiseCopyable {
   /// Nanoseconds, as the owner's RTT estimator has it.
   var timeout = MessageRules.initialProbeTimeout
@@ -9,21 +10,46 @@ struct ProbeTimer: Equatable, Sendable, BitwiseCopyable {
   private(set) var backOff = 0
   /// When a packet with MSG was last sent, or the timer last fired.
   private var start = Instant.zero
+  /// The next packet is to be followed by another one with the same.
+  private var owesCopy = false
 
   /// When it fires next, if it runs.
-  var deadline: Instant {
-    let doubled = backOff < 16 ? timeout << UInt64(backOff) : .max
-    let wait = max(timeout, min(doubled, MessageRules.longestProbeTimeout))
-    let (sum, overflow) = start.nanoseconds.addingReportingOverflow(wait)
+  ///
+  /// - Parameter isUrgent: Something under way is urgent.
+  func deadline(isUrgent: Bool) -> Instant {
+    let (sum, overflow) = start.nanoseconds.addingReportingOverflow(wait(isUrgent: isUrgent))
     return Instant(nanoseconds: overflow ? .max : sum)
+  }
+
+  private func wait(isUrgent: Bool) -> UInt64 {
+    if isUrgent, backOff < MessageRules.urgentRepeats {
+      return min(
+        timeout, backOff == 0 ? MessageRules.firstUrgentRepeat : MessageRules.urgentRepeat)
+    }
+    let steps = isUrgent ? backOff - MessageRules.urgentRepeats : backOff
+    let doubled = steps < 16 ? timeout << UInt64(steps) : .max
+    return max(timeout, min(doubled, MessageRules.longestProbeTimeout))
   }
 
   mutating func restart(now: Instant) { start = now }
 
-  mutating func fire(now: Instant) {
+  /// - Returns: Whether nothing but what is urgent is due.
+  mutating func fire(isUrgent: Bool, now: Instant) -> Bool {
     start = now
-    backOff = min(backOff + 1, 16)
+    // One lost packet must not cost another wait (RFC 9002 §6.2.4).
+    owesCopy = isUrgent && backOff > 0
+    backOff = min(backOff + 1, 32)
+    return isUrgent && backOff <= MessageRules.urgentRepeats
   }
 
-  mutating func acknowledged() { backOff = 0 }
+  /// Whether what was just sent goes once more; says so once.
+  mutating func takeCopy() -> Bool {
+    defer { owesCopy = false }
+    return owesCopy
+  }
+
+  mutating func acknowledged() {
+    backOff = 0
+    owesCopy = false
+  }
 }

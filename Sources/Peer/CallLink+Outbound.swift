@@ -45,7 +45,8 @@ extension CallLink {
     }
     let audio = (media.outgoingAudio.head?.byteCount ?? 0) + Self.audioPacketOverhead
     let isWritten =
-      audio <= allowed && media.writeAudio(into: &packet, on: association, now: now)
+      audio <= allowed
+      && media.writeAudio(into: &packet, on: association, takesRiders: false, now: now)
       || association.writePacket(
         into: &packet, limit: min(allowed, Datagram.maximumByteCount), random: &random, now: now)
     guard isWritten else { return nil }

@@ -111,7 +111,7 @@ extension CallLink {
     let life = control.life(silence: max(silence, path.roaming.absence))
     do throws(MessageError) {
       let tag = try association?.messages.send(
-        control.bytes, on: .callControl, life: life, now: now)
+        control.bytes, on: .callControl, life: life, isUrgent: control.isUrgent, now: now)
       if case .hangUp = control { session.hangUpTag = tag?.rawValue }
     } catch {
       // The queue is full of the application's messages; the rendezvous carries the hang-up.
@@ -168,4 +168,7 @@ extension CallControlMessage {
     case .confirm, .hangUp, .videoTest, .quality: CallLink.controlLife
     }
   }
+
+  /// Whether the other side waits for it.
+  fileprivate var isUrgent: Bool { if case .confirm = self { true } else { false } }
 }

@@ -1,4 +1,5 @@
 import Congestion
+import Messaging
 package import Primitives
 import SecureSession
 package import Wire
@@ -67,9 +68,11 @@ extension CallMedia {
     association.uplink?.audioAllowance(beside: video)
   }
 
+  /// - Parameter takesRiders: CONFIRM goes along until it is acknowledged.
   @_lifetime(packet: copy packet)
   func writeAudio(
-    into packet: inout OutputSpan<UInt8>, on association: Association, now: Instant
+    into packet: inout OutputSpan<UInt8>, on association: Association, takesRiders: Bool = true,
+    now: Instant
   ) -> Bool {
     guard mayStart else { return false }
     guard association.maySendMedia(now: now) else {
@@ -79,9 +82,12 @@ extension CallMedia {
     guard hasAudioToSend(on: association, now: now) else { return false }
     Session.beginPacket(&packet)
     let controls = writeAudioControls(into: &packet)
+    let hasRiders =
+      takesRiders && hasRiderRoom
+      && association.messages.writeRiders(into: &packet, room: Self.riderRoom)
     let frame = writeAudioFrame(into: &packet)
     guard controls > 0 || frame != nil,
-      association.seal(&packet, elicits: frame != nil, hasMessages: false, now: now)
+      association.seal(&packet, elicits: frame != nil, hasMessages: hasRiders, now: now)
     else {
       packet.removeAll()
       return false
@@ -96,6 +102,12 @@ extension CallMedia {
     association.uplink?.recordAudio(byteCount: packet.count, now: now)
     association.checkUplink(now: now)
     return true
+  }
+
+  /// Whether the oldest frame leaves room for CONFIRM beside it.
+  private var hasRiderRoom: Bool {
+    guard let head = outgoingAudio.head, head.kind == .frame else { return false }
+    return head.byteCount <= Self.longestWithRiders
   }
 
   /// What waits would be old by the time that media starts again.
@@ -168,4 +180,7 @@ extension CallMedia {
 
   /// Reports and requests of one packet, in bytes.
   private static let audioControlRoom = 64
+  /// CONFIRM as MSG, 43 bytes, and the longest frame that it goes with.
+  private static let riderRoom = 64
+  private static let longestWithRiders = 1000
 }

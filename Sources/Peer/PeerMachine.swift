@@ -120,7 +120,10 @@ package struct PeerMachine: ~Copyable, DatagramMachine {
       return settle(now: now)
     }
     for body in signals { handleSignal(body, from: link.peer, isOnPath: true, now: now) }
-    if findings.contains(.path) { handlePathChanges(link, now: now) }
+    if findings.contains(.path) {
+      if link.session.isConfirmed, !link.isProbe { ledger.handleKeysShown(link.callID, now: now) }
+      handlePathChanges(link, now: now)
+    }
     if findings.contains(.messages) { handleMessages(link, now: now) }
     if findings.contains(.probe) { handleProbeProgress(link, hasHeard: true, now: now) }
     if findings.contains(.ended) { endSession(link, now: now) }

@@ -46,7 +46,9 @@ struct RendezvousMail {
       return waiting.append((message, now + life))
     }
     do throws(MessageError) {
-      try association.messages.send(message.bytes, on: .rendezvous, life: life, now: now)
+      let bytes = message.bytes
+      try association.messages.send(
+        bytes, on: .rendezvous, life: life, isUrgent: RendezvousMessage.isUrgent(bytes), now: now)
     } catch {
       // The queue is full: what matters is repeated by whoever asked.
     }

@@ -152,12 +152,30 @@ import Wire
 
   @Test func `sends ACCEPT on the path as soon as there is one`() {
     var call = OngoingCall(.callee, hasPath: false, now: start)
-    #expect(call.handlePathReady() == .send(.accept, .path))
+    #expect(call.handlePathReady(now: start) == .send(.accept, .path))
     _ = call.handle(.confirm)
-    #expect(call.handlePathReady() == nil)
+    #expect(call.handlePathReady(now: start) == nil)
   }
 
-  @Test func `lets the callee send media after CONFIRM only`() {
+  /// 20 ms after it went there first, then twice as long, until anything shows that it arrived.
+  @Test(arguments: [false, true])
+  func `says ACCEPT again on the path until the caller shows the keys`(hadPath: Bool) {
+    var call = OngoingCall(.callee, hasPath: hadPath, now: start)
+    let ready = start + .milliseconds(hadPath ? 0 : 30)
+    if !hadPath { #expect(call.handlePathReady(now: ready) == .send(.accept, .path)) }
+    var times: [Int64] = []
+    while let deadline = call.nextDeadline, deadline < start + .milliseconds(500) {
+      #expect(call.handleTimeout(now: deadline) == .send(.accept, .path))
+      times.append((deadline - ready).milliseconds)
+    }
+    #expect(times == [20, 60, 140, 300])
+    call.handleKeysShown()
+    #expect(call.canSendMedia && !call.isAcceptPending)
+    #expect(call.handleTimeout(now: start + .milliseconds(700)) == nil)
+    #expect(call.becomesConnected(now: start + .milliseconds(700)) == false)
+  }
+
+  @Test func `lets the callee send media after CONFIRM, or a packet of the session, only`() {
     var callee = OngoingCall(.callee, hasPath: true, now: start)
     #expect(!callee.canSendMedia)
     _ = callee.handle(.receipt(of: .accept))
@@ -165,6 +183,12 @@ import Wire
     _ = callee.handle(.confirm)
     #expect(callee.canSendMedia)
     #expect(OngoingCall(.caller, hasPath: true, now: start).canSendMedia)
+    var shown = OngoingCall(.callee, hasPath: true, now: start)
+    shown.handleKeysShown()
+    #expect(shown.canSendMedia)
+    // It is connected when the commitment is open as well.
+    shown.handleFirstFrame()
+    #expect(shown.becomesConnected(now: start) == false)
   }
 
   @Test func `is connected when it is confirmed and the other side was heard, in either order`() {

@@ -29,6 +29,20 @@ import Wire
     #expect(round.lastUnanswered == nil && round.attempts == 0)
   }
 
+  /// It is there: only loss keeps its answer away.
+  @Test func `a round to where the peer was heard from repeats every 50 ms at first`() {
+    var round = ChallengeRound(opening: nil, checkAt: start)
+    var waits: [Duration] = []
+    var token: UInt64 = 0
+    while let due = round.nextAt {
+      token += 1
+      round.appendChallenge(token, .standard, isHeard: token > 2, now: due)
+      if let next = round.nextAt { waits.append(next - due) }
+    }
+    let early = [100, 200] + [Int64](repeating: 50, count: 6)
+    #expect(waits.map(\.milliseconds) == early + [100, 200, 400, 800, 1600])
+  }
+
   @Test func `a challenge of the peer hastens a round once`() {
     var round = ChallengeRound(opening: nil, checkAt: start)
     round.appendChallenge(1, .standard, now: start)

@@ -102,7 +102,9 @@ extension RendezvousMachine {
       exchange.wake(resting)
       exchange.noteMessage(now: now)
       do throws(MessageError) {
-        return try exchange.channel.send(bytes, on: .rendezvous, life: life, now: now)
+        return try exchange.channel.send(
+          bytes, on: .rendezvous, life: life, isUrgent: RendezvousMessage.isUrgent(bytes),
+          now: now)
       } catch {
         return nil
       }

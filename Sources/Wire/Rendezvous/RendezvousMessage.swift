@@ -24,6 +24,14 @@ package enum RendezvousMessage: Hashable, Sendable {
   /// Stream 1, unordered (docs/protocol/frames.md §3).
   package static let stream: UInt8 = 0x81
 
+  /// Whether somebody waits for what these bytes say: a look-up, or a signal of a call.
+  package static func isUrgent(_ bytes: [UInt8]) -> Bool {
+    switch bytes.first {
+    case Code.lookUp, Code.lookUpResult, Code.forward, Code.forwarded: true
+    default: false
+    }
+  }
+
   /// FORWARDED with the longest body and name: the longest message a server sends.
   package static let maximumByteCount =
     1 + 16 + 32 + 8 + 2 + 2 + Forward.maximumBodyByteCount + 1 + PeerName.maximumByteCount
