@@ -20,6 +20,7 @@ Task {
   try await Task.sleep(for: .seconds(seconds))
   await media.leave()
 }
+var failed = false
 for await step in steps {
   switch step {
   case .firstFrame(let uid): print("\(uid) is heard")
@@ -28,7 +29,11 @@ for await step in steps {
   case .ended(let end): print("ended: \(end)")
   default: break
   }
-  if case .ended = step { break }
+  if case .ended(let end) = step {
+    failed = end != .left
+    break
+  }
 }
 mix.finish()
 await endpoint.close()
+exit(failed ? 1 : 0)

@@ -5,8 +5,7 @@ package import Wire
 extension CallLedger {
   /// Takes an authentic signal; INVITE goes through `admitInvite`.
   ///
-  /// - Parameter presence: At the caller, which of the callee's programs says it; `every` = it
-  ///   came from the one that the call is with.
+  /// - Parameter presence: At the caller, which of the callee's programs; `every` = the call's own.
   package mutating func handle(
     _ signal: CallSignal, _ callID: CallID, from peer: PeerID, presence: PresenceID = .every,
     now: Instant
@@ -50,9 +49,7 @@ extension CallLedger {
   /// An address of the peer has become valid.
   package mutating func handlePathReady(_ callID: CallID, now: Instant) {
     guard open[callID] != nil else { return }
-    open[callID]?.hasPath = true
-    open[callID]?.timeline.append(.pathReady, now: now)
-    if let action = open[callID]?.ongoing?.handlePathReady(now: now) {
+    if let action = open[callID]?.handlePathReady(now: now) {
       apply(action, to: callID, now: now)
     }
     updateDeadline()
@@ -101,8 +98,7 @@ extension CallLedger {
   /// The first frame of the peer; called for later ones it changes nothing.
   package mutating func handleFirstFrameReceived(_ callID: CallID, now: Instant) {
     guard open[callID]?.ongoing != nil else { return }
-    open[callID]?.timeline.append(.firstFrameReceived, now: now)
-    open[callID]?.ongoing?.handleFirstFrame()
+    open[callID]?.handleFirstFrame(now: now)
     settle(callID, now: now)
     updateDeadline()
   }
@@ -211,10 +207,7 @@ extension CallLedger {
   /// Both have agreed.
   mutating func connect(_ callID: CallID, _ cause: CallCause, now: Instant) {
     guard let call = open[callID] else { return }
-    open[callID]?.outgoing = nil
-    open[callID]?.incoming = nil
-    open[callID]?.ongoing = OngoingCall(call.role, hasPath: call.hasPath, policy: policy, now: now)
-    open[callID]?.timeline.append(.accepted, now: now)
+    open[callID]?.begin(policy, now: now)
     act(.openSession(callID))
     notify(.stateChanged(callID, .connecting, cause))
     switch call.role {
@@ -241,9 +234,7 @@ extension CallLedger {
       open[callID]?.hasStartedMedia = true
       act(.startMedia(callID))
     }
-    guard open[callID]?.ongoing?.becomesConnected(now: now) == true else { return }
-    open[callID]?.timeline.append(.connected, now: now)
-    open[callID]?.connectedAt = now
+    guard open[callID]?.becomesConnected(now: now) == true else { return }
     notify(.stateChanged(callID, .connected, .firstFrame))
   }
 }

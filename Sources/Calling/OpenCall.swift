@@ -42,6 +42,35 @@ struct OpenCall: Sendable {
     outgoing?.nextDeadline ?? incoming?.nextDeadline ?? ongoing?.nextDeadline
   }
 
+  /// Both have agreed.
+  mutating func begin(_ policy: CallPolicy, now: Instant) {
+    outgoing = nil
+    incoming = nil
+    ongoing = OngoingCall(role, hasPath: hasPath, policy: policy, now: now)
+    timeline.append(.accepted, now: now)
+  }
+
+  /// An address of the peer has become valid.
+  mutating func handlePathReady(now: Instant) -> OngoingCall.Action? {
+    hasPath = true
+    timeline.append(.pathReady, now: now)
+    return ongoing?.handlePathReady(now: now)
+  }
+
+  /// The first frame of the peer; later ones change nothing.
+  mutating func handleFirstFrame(now: Instant) {
+    timeline.append(.firstFrameReceived, now: now)
+    ongoing?.handleFirstFrame()
+  }
+
+  /// Whether the call is connected as of now; says so once.
+  mutating func becomesConnected(now: Instant) -> Bool {
+    guard ongoing?.becomesConnected(now: now) == true else { return false }
+    timeline.append(.connected, now: now)
+    connectedAt = now
+    return true
+  }
+
   func summary(_ ending: CallEnding, now: Instant) -> CallSummary {
     CallSummary(
       callID: callID, peer: peer, role: role, outcome: ending.outcome, cause: ending.cause,

@@ -19,6 +19,8 @@ struct AudioFrameQueue: Sendable {
     /// When the packet came in, or when the frame was put in.
     var time = Instant.zero
 
+    /// Whether CONFIRM has room beside it in a packet.
+    var leavesRiderRoom: Bool { kind == .frame && byteCount <= 1000 }
     var header: AudioBodyHeader {
       guard kind == .frame else { return AudioBodyHeader(kind) }
       return AudioBodyHeader(

@@ -81,10 +81,12 @@ extension CallMedia {
     }
     guard hasAudioToSend(on: association, now: now) else { return false }
     Session.beginPacket(&packet)
-    let controls = writeAudioControls(into: &packet)
+    var controls = writeAudioControls(into: &packet)
+    let riderStart = packet.count
     let hasRiders =
-      takesRiders && hasRiderRoom
+      takesRiders && outgoingAudio.head?.leavesRiderRoom == true
       && association.messages.writeRiders(into: &packet, room: Self.riderRoom)
+    controls += packet.count - riderStart
     let frame = writeAudioFrame(into: &packet)
     guard controls > 0 || frame != nil,
       association.seal(&packet, elicits: frame != nil, hasMessages: hasRiders, now: now)
@@ -102,12 +104,6 @@ extension CallMedia {
     association.uplink?.recordAudio(byteCount: packet.count, now: now)
     association.checkUplink(now: now)
     return true
-  }
-
-  /// Whether the oldest frame leaves room for CONFIRM beside it.
-  private var hasRiderRoom: Bool {
-    guard let head = outgoingAudio.head, head.kind == .frame else { return false }
-    return head.byteCount <= Self.longestWithRiders
   }
 
   /// What waits would be old by the time that media starts again.
@@ -180,7 +176,6 @@ extension CallMedia {
 
   /// Reports and requests of one packet, in bytes.
   private static let audioControlRoom = 64
-  /// CONFIRM as MSG, 43 bytes, and the longest frame that it goes with.
+  /// CONFIRM as MSG, 43 bytes.
   private static let riderRoom = 64
-  private static let longestWithRiders = 1000
 }

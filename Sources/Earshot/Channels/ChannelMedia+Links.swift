@@ -70,12 +70,17 @@ extension ChannelMedia {
   /// All calls that there are, with the state of mutes.
   func muteCalls() async {
     for (_, call) in links.linked {
+      let link = await channel.endpoint.call(call)
       do throws(EarshotError) {
-        let link = await channel.endpoint.call(call)
-        if options.makeVideoSource != nil { try await link.setVideoMuted(keepsVideo) }
         try await link.setAudioMuted(keepsAudio)
       } catch {
         continue  // It is over, or there is no source to be heard.
+      }
+      guard options.makeVideoSource != nil else { continue }
+      do throws(EarshotError) {
+        try await link.setVideoMuted(keepsVideo)
+      } catch {
+        continue  // Its pictures have ended, or there were none.
       }
     }
   }

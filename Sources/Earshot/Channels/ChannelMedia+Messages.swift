@@ -16,9 +16,13 @@ extension ChannelMedia {
       throw EarshotError(
         .channelState, "Only a host writes to all.", advice: "Ask for the other role first.")
     }
-    guard !message.isEmpty else {
+    guard (1...65_536).contains(message.count) else {
       throw .invalidArgument(
-        "A message to a channel cannot have 0 bytes.", advice: "Use 1 to 65536.")
+        "A message to a channel cannot have \(message.count) bytes.", advice: "Use 1 to 65536.")
+    }
+    guard (8...127).contains(stream) else {
+      throw .invalidArgument(
+        "Stream \(stream) is not for messages of a program.", advice: "Use 8 to 127.")
     }
     return try await carryOut { media in await media.post(message, stream) }.get()
   }

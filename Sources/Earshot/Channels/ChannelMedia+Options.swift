@@ -37,7 +37,8 @@ extension ChannelMedia {
     public var makeVideoSink: (@Sendable (UInt32) -> (any VideoSink)?)?
     /// Whether pictures are wanted by a relay too, where those of all hosts come by one line.
     public var wantsVideoByRelay = true
-    /// Bits a second of the own pictures to one member, or to the relay, at the most.
+    /// Bits a second of the own pictures to one member, or to the relay, at the most;
+    /// 30 000...20 000 000.
     public var maxVideoBitrate = 2_500_000
     /// What happens where a way does not hold pictures.
     public var fallback = CallOptions.VideoFallback.audioOnly

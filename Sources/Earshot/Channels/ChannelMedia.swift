@@ -97,7 +97,7 @@ public actor ChannelMedia {
   }
 
   /// Whether a call is one of a member of this channel, or of somebody who says so: it is answered
-  /// here, and by nobody else.
+  /// here, and by nobody else, until `ChannelMediaStep.ended`. Reject it after that.
   public nonisolated func isMember(_ call: IncomingCall) -> Bool {
     call.userExtension == words(isSeatless: true) || call.userExtension == words(isSeatless: false)
   }
@@ -109,8 +109,9 @@ public actor ChannelMedia {
   ///
   /// - Returns: Once all that it does is done.
   package func handle(_ event: EndpointEvent) async {
-    guard !isOver, concerns(event) else { return }
-    await carryOut { await $0.handleEvent(event) }
+    guard !isOver else { return }
+    // Whether it is about a call of this channel is known once all before it is done.
+    await carryOut { if $0.concerns(event) { await $0.handleEvent(event) } }
   }
 
   /// Finishes the sinks of single members, also without having left.
@@ -289,10 +290,7 @@ public actor ChannelMedia {
   private func end(_ why: ChannelMediaEnd) async {
     guard ending == nil else { return }
     ending = why
-    if why != .left {
-      isOver = true
-      announce(why)
-    }
+    if let all = await relay?.statistics { enter(all) }
     await hangUp(links.calls)
     await countRelay()
     await relay?.stop()
@@ -302,6 +300,9 @@ public actor ChannelMedia {
     case .left, .channelFailed, .closed: break
     case .noRelay, .relayFull, .tooManyMembers: await channel.leave()
     }
+    guard why != .left else { return }
+    isOver = true
+    announce(why)
   }
 
   private func announce(_ end: ChannelMediaEnd) {

@@ -28,7 +28,8 @@ public final class ChannelMix: Sendable {
   ///
   /// - Parameters:
   ///   - sink: Gets the mix on the media threads of those who are heard, 240 samples at a time, and
-  ///     nothing while nobody is heard. What it gets of two channels is the same mono sound.
+  ///     nothing while nobody is heard: such a pause comes as silence, at once, when somebody is
+  ///     heard again. What it gets of two channels is the same mono sound.
   ///   - hold: How long a sample waits for others of its time, 0...400 ms. The media threads are
   ///     some ms apart, and a file may wait for longer than a person who listens.
   public convenience init(_ sink: any AudioSink, hold: Duration = .milliseconds(60)) {

@@ -27,7 +27,8 @@ final class ChannelVoices: Sendable {
       state.departed.removeAll { $0 == uid }
       if let voice = state.voices[uid] { return voice.makeSink(way) }
       makeRoom(&state)
-      let sink = makeOwn?(uid)
+      // One that is not kept would never be finished.
+      let sink = state.voices.count < Self.most ? makeOwn?(uid) : nil
       let voice = ChannelVoice(
         mix, own: sink.map { ChannelMix($0, hold: hold, now: SystemClock.now) })
       if state.voices.count < Self.most { state.voices[uid] = voice }
@@ -52,6 +53,7 @@ final class ChannelVoices: Sendable {
       if makeOwn == nil {
         state.voices[uid] = nil
       } else if state.voices[uid] != nil {
+        state.departed.removeAll { $0 == uid }
         state.departed.append(uid)
       }
     }
@@ -72,8 +74,9 @@ final class ChannelVoices: Sendable {
 
   /// Finishes the sink of whoever is gone longest, where another one needs its place.
   private func makeRoom(_ state: inout State) {
-    guard state.voices.count >= Self.most, !state.departed.isEmpty else { return }
-    state.voices.removeValue(forKey: state.departed.removeFirst())?.finish()
+    while state.voices.count >= Self.most, !state.departed.isEmpty {
+      state.voices.removeValue(forKey: state.departed.removeFirst())?.finish()
+    }
   }
 
   /// Four times as many as a relay has hosts in a channel of the usual size.

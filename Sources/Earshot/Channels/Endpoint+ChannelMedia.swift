@@ -17,8 +17,8 @@ extension Endpoint {
     media: ChannelMedia.Options
   ) throws(EarshotError) -> ChannelMedia {
     let events = events()
-    try setMaximumCalls(Configuration.callCounts.upperBound)
     let (made, running) = try begin(name, as: role, uid: uid, token: token, media)
+    try setMaximumCalls(Configuration.callCounts.upperBound)
     // `close` waits for it: what leaves a relay needs the loop.
     waiters.resting += 1
     Task {
@@ -72,5 +72,9 @@ extension ChannelMedia.Options {
     call.bitrate = bitrate
     call.maxVideoBitrate = maxVideoBitrate
     try call.check()
+    guard (0...400).contains(sinkHold.milliseconds) else {
+      throw .invalidArgument(
+        "A sink cannot hold sound for \(sinkHold.milliseconds) ms.", advice: "Use 0 to 400 ms.")
+    }
   }
 }

@@ -36,8 +36,9 @@ struct SetUpLine: Sendable, CustomTestStringConvertible {
     ]
   }
 
-  /// Shapes that no timer was chosen by: all loss in one direction, in spells of 300 ms however many
-  /// packets they see (20 %), and 15 % with delays that vary by 200 ms and overtake each other.
+  /// Shapes that no timer was chosen by: all loss in one direction, in spells of 300 ms however
+  /// many packets they see (20 %), and 15 % with delays that vary by 200 ms and overtake each
+  /// other.
   static let unusual: [SetUpLine] = [
     SetUpLine("30 % from the caller, 100 ms", 100, isBad: true) { caller, _, _ in
       caller.up.loss = .random(0.3)
