@@ -103,7 +103,8 @@ package struct PeerChannels {
     guard let (channel, event) = client?.pollEvent() else { return nil }
     guard channel.key != nil else { return .channel(channel, event) }
     switch event {
-    case .userJoined(let uid, _, _), .audienceJoined(let uid, _):
+    case .userJoined(let uid, _, _), .audienceJoined(let uid, _), .returned(let uid):
+      guard uid != client?.own(in: channel.id)?.member.uid else { break }
       do throws(ChannelRefusal) {
         try client?.requestProof(of: uid, in: channel.id)
       } catch {

@@ -8,7 +8,8 @@ struct RegistrationAmendment {
   /// others send is judged by our own clock, so that no server can make an expired card good.
   var clockOffset: Int64 = 0
   /// Once until the next registration.
-  var isUsed = false
+  private(set) var hasSetClock = false
+  private(set) var raises = 0
   /// The card has no name: the one that this side asks for has not been granted.
   var withholdsName = false
 
@@ -20,16 +21,25 @@ struct RegistrationAmendment {
       withholdsName = true
       return true
     }
-    guard !isUsed else { return false }
     switch failure {
-    case .superseded(let serial): isUsed = identity.raiseSerial(above: serial)
+    case .superseded(let serial):
+      guard raises < Self.mostRaises, identity.raiseSerial(above: serial) else { return false }
+      raises += 1
     case .wrongClock(.some(let serverTime)):
+      guard !hasSetClock else { return false }
       clockOffset = Int64(clamping: serverTime) &- Int64(clamping: ownMilliseconds)
-      isUsed = true
+      hasSetClock = true
     default: return false
     }
-    return isUsed
+    return true
   }
+
+  /// Registered: what is refused from here on may be amended anew.
+  mutating func reset() { (hasSetClock, raises) = (false, 0) }
+
+  /// Another program of this identity may register between our two attempts, with a serial that is
+  /// higher again: as often as one identity may have programs at a rendezvous.
+  private static let mostRaises = 8
 }
 
 extension RendezvousLink {

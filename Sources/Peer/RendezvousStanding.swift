@@ -152,7 +152,7 @@ struct AttemptSchedule {
 
   mutating func handleSuccess(_ status: RegistrationStatus) {
     failures = 0
-    amendment.isUsed = false
+    amendment.reset()
     // The next card has the name again.
     if status == .nameGranted { amendment.withholdsName = false }
   }

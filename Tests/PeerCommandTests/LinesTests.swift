@@ -89,7 +89,7 @@ struct LinesTests {
       for step in [
         ChannelStep.userJoined(user, elapsed: .zero), .userOffline(uid: 9, .left),
         .audienceJoined(user), .audienceLeft(uid: 9, .left),
-        .memberChecked(uid: 9, isGenuine: false),
+        .memberChecked(uid: 9, isGenuine: false), .memberReturned(uid: 9),
       ] {
         EventLine.write(.channel(tea, step), to: lines)
       }

@@ -63,6 +63,8 @@ package enum ChannelEvent: Equatable, Sendable {
   case userOffline(uid: UInt32, UserOfflineReason)
   case audienceJoined(uid: UInt32, PeerID)
   case audienceLeft(uid: UInt32, Departure)
+  /// The server has begun anew and has this one again, perhaps ourselves: its stay is another one.
+  case returned(uid: UInt32)
   case roleChanged(from: MemberRole, to: MemberRole)
   case roleChangeFailed(ChannelStatus, current: MemberRole)
   /// Nothing was heard of the channel for 10 s; tries go on.

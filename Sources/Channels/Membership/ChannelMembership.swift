@@ -28,6 +28,8 @@ struct ChannelMembership {
   private var returnEnd = Instant.zero
   /// WELCOME came with this epoch already, and none is awaited.
   private var isWelcome = false
+  /// We were on the roster already.
+  private var wasShown = false
   private var events: [ChannelEvent] = []
 
   init(
@@ -287,6 +289,7 @@ struct ChannelMembership {
             ? .userOffline(uid: member.uid, UserOfflineReason(departure))
             : .audienceLeft(uid: member.uid, departure))
       case .changed(let old, let new):
+        if new.joinNumber != old.joinNumber { events.append(.returned(uid: new.uid)) }
         guard new.uid != uid, new.role != old.role else { continue }
         // In the seeds a user is a host: who becomes one joins, who is none any more is offline.
         if new.role == .host {
@@ -299,7 +302,10 @@ struct ChannelMembership {
   }
 
   private mutating func publish(appearance member: ChannelMember) {
-    guard member.uid != uid else { return }
+    guard member.uid != uid else {
+      if wasShown { events.append(.returned(uid: uid)) }
+      return wasShown = true
+    }
     events.append(
       member.role == .host
         ? .userJoined(uid: member.uid, member.id, elapsed: (contact.lastHeard ?? began) - began)

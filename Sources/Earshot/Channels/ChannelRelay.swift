@@ -123,7 +123,7 @@ public actor ChannelRelay {
       emit(streams.add(user.uid, hasScreen: options.makeVideoSink != nil, now: SystemClock.now))
       tellMute()
       await refreshRoster()
-    case .audienceJoined, .memberChecked, .rejoined: await refreshRoster()
+    case .audienceJoined, .memberChecked, .memberReturned, .rejoined: await refreshRoster()
     case .roleChanged(_, let role): await changeRole(to: role.wire)
     default: break
     }

@@ -139,6 +139,9 @@ public enum ChannelStep: Sendable, Equatable {
   case audienceJoined(ChannelUser)
   /// It does so no more.
   case audienceLeft(uid: UInt32, ChannelReason)
+  /// The rendezvous has begun anew and has this member again, or this endpoint. For whoever sees
+  /// members nothing has changed; what is sealed for a relay is under other keys.
+  case memberReturned(uid: UInt32)
   /// This endpoint has another role.
   case roleChanged(from: ChannelRole, to: ChannelRole)
   /// It has not: the role is what it was.
@@ -181,6 +184,7 @@ public enum ChannelStep: Sendable, Equatable {
       self = .audienceJoined(ChannelUser(uid: uid, id: id, role: .audience))
     case .audienceLeft(let uid, let departure):
       self = .audienceLeft(uid: uid, ChannelReason(departure))
+    case .returned(let uid): self = .memberReturned(uid: uid)
     case .roleChanged(let old, let new):
       self = .roleChanged(from: ChannelRole(old), to: ChannelRole(new))
     case .roleChangeFailed(let status, let current):

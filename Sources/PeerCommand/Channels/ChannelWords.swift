@@ -24,7 +24,7 @@ enum ChannelWords {
     case .removalFinished(let uid, .some(let reason)):
       "\(uid) was not removed: \(text(of: reason))."
     case .relayUnavailable: "No relay is registered with the rendezvous."
-    case .stateChanged, .memberChecked, .relayGranted: nil
+    case .stateChanged, .memberChecked, .memberReturned, .relayGranted: nil
     }
   }
 

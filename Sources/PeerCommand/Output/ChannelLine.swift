@@ -27,6 +27,7 @@ package enum ChannelLine {
     case .userOffline(let uid, let reason), .audienceLeft(let uid, let reason):
       object.add("uid", Int(uid))
       object.add("reason", reason.rawValue)
+    case .memberReturned(let uid): object.add("uid", Int(uid))
     case .roleChanged(let old, let new):
       object.add("oldRole", old.rawValue)
       object.add("role", new.rawValue)
@@ -62,6 +63,7 @@ package enum ChannelLine {
     case .userOffline: "userOffline"
     case .audienceJoined: "audienceJoined"
     case .audienceLeft: "audienceLeft"
+    case .memberReturned: "memberReturned"
     case .roleChanged: "roleChanged"
     case .roleChangeFailed: "roleChangeFailed"
     case .contactLost: "channelContactLost"

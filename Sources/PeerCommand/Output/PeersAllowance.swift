@@ -41,7 +41,9 @@ extension ChannelStep {
   /// Whether members can bring it about as often as they like: who comes and goes, and with what.
   package var isUpToOthers: Bool {
     switch self {
-    case .userJoined, .userOffline, .audienceJoined, .audienceLeft, .memberChecked: true
+    case .userJoined, .userOffline, .audienceJoined, .audienceLeft, .memberChecked,
+      .memberReturned:
+      true
     default: false
     }
   }

@@ -126,6 +126,16 @@ extension ChannelTrial {
       && present.allSatisfy { $0.client.members(of: channel.id) == truth }
   }
 
+  /// Whether somebody keeps one on its roster who is not there, and says that the roster is not exact.
+  var awaitsOthers: Bool {
+    let truth = directory.members(of: channel.id)
+    return present.contains { end in
+      let members = end.client.members(of: channel.id)
+      return members.count > truth.count && !end.client.isExact(in: channel.id)
+        && members.filter { member in truth.contains(member) } == truth
+    }
+  }
+
   var isSeated: Bool { present.allSatisfy { $0.machine != nil && $0.seatedAt != nil } }
 
   func expectAgreement() {

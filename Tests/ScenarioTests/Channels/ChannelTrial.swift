@@ -51,6 +51,8 @@ final class ChannelTrial {
   var random: RandomSource
   var directory: ChannelDirectory
   var life = 0
+  /// When the rendezvous did so last.
+  private var began = Instant(nanoseconds: 1_000_000_000)
   var relay: RendezvousMachine
   var relayBoot: UInt64 = 1
   let relayIdentity: LocalIdentity
@@ -124,6 +126,8 @@ final class ChannelTrial {
         (truth, quietSince) = (newest, now)
         if now > start + Self.dropping { fail("who is there changes still") }
       }
+      // Who was there when the rendezvous began anew may come back: until then it counts as there.
+      if awaitsOthers, now < began + Self.dropping { quietSince = now }
       if !isAgreed { agreedSince = now }
       if !isSeated { seatedSince = now }
     }
@@ -156,6 +160,7 @@ final class ChannelTrial {
   func restart() throws {
     if random.next() % 2 == 0 {
       life += 1
+      began = now
       directory = ChannelDirectory(random: random.split())
       for end in ends where !end.lingers { connect(end) }
     } else {
@@ -287,7 +292,8 @@ final class ChannelTrial {
     for key in keys.subtracting(end.roster) { end.left[key] = nil }
     end.roster = keys
     end.machine!.handleRoster(
-      members, revision: end.client.revision(of: channel.id), departures: end.departures, now: now)
+      members, revision: end.client.revision(of: channel.id),
+      isExact: end.client.isExact(in: channel.id), departures: end.departures, now: now)
     end.departures = [:]
   }
 
