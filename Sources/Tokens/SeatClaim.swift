@@ -29,3 +29,8 @@ package struct SeatClaim: Equatable, Sendable {
     self.init(channel: Bytes32(channels[0]), uid: uid, role: roles[0], expires: expires)
   }
 }
+
+extension TokenClaims {
+  /// The seat that a grant is for; `nil` unless it is one.
+  package var seat: SeatClaim? { SeatClaim(uid: uid, scope: scope, expires: expires) }
+}

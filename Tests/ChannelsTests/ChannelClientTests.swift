@@ -102,7 +102,13 @@ import Wire
     for end in ends { _ = end.take() }
     world.restartServer()
     world.run(.seconds(30))
-    #expect(ends.allSatisfy { $0.events.isEmpty }, "\(ends.map { $0.all(tea) })")
+    // Nobody comes or goes; each is told once of each, itself too, that it is another stay.
+    for end in ends {
+      let returned = end.all(tea).compactMap { event -> UInt32? in
+        if case .returned(let uid) = event { uid } else { nil }
+      }
+      #expect(Set(returned) == Set(uids) && returned.count == uids.count, "\(returned)")
+    }
     #expect(ends.map { $0.uid(in: tea) } == uids)
     #expect(world.server.members(of: tea.id).count == 5)
   }

@@ -1,5 +1,6 @@
 import Primitives
-import Wire
+import Tokens
+package import Wire
 
 /// The token that a member shows, and its end.
 struct ChannelToken {
@@ -85,5 +86,17 @@ struct CommandQueue {
     guard let first = waiting.first, first.number == number else { return nil }
     next = nil
     return waiting.removeFirst().content
+  }
+}
+
+extension ChannelRelayGrant {
+  /// The role that it gives, as it says: nothing of it is proven. `nil` where that cannot be read.
+  package var statedRole: MemberRole? {
+    do throws(TokenFault) {
+      let token = try PublicToken(parsing: String(decoding: self.token, as: UTF8.self))
+      return try TokenClaims(json: token.payload).seat?.role
+    } catch {
+      return nil  // The relay will say what it thinks of it.
+    }
   }
 }

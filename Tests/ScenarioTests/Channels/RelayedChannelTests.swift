@@ -121,6 +121,26 @@ struct RelayedChannelTests {
     #expect(said.after[1]?.isSubset(of: world.member(3)?.heard[1] ?? []) == true)
   }
 
+  /// Goal: whose role changes while it asks for a seat is heard: it asks for a grant of that role.
+  @Test func `a grant of another role than one's own is asked for again`() throws {
+    let world = try RelayedWorld(seed: 8)
+    for uid in 1...2 as ClosedRange<UInt32> { try world.join(uid) }
+    let late = try world.join(3, .host, granted: .audience)
+    #expect(late.steps.filter { $0 == .grantNeeded }.count == 1)
+    settle(world)
+    world.grantAgain(3)
+    world.run(.milliseconds(500))
+    let said = (0..<50).map { index in
+      world.run(.milliseconds(20))
+      return world.speak(3, UInt16(index) * 2)
+    }
+    world.run(.milliseconds(500))
+    for member in world.members where member.uid != 3 {
+      #expect(member.heard[3]?.isSuperset(of: said) == true)
+    }
+    #expect(late.steps.filter { $0 == .grantNeeded }.count == 1)
+  }
+
   @Test func `a member whose seat has ended says so until a newer grant gives it one`() throws {
     let world = try RelayedWorld(seed: 11)
     for uid in 1...2 as ClosedRange<UInt32> { try world.join(uid) }

@@ -158,15 +158,18 @@ final class RelayedWorld {
 
   // MARK: - Who is there
 
-  /// - Parameter isGhost: Seated by a rendezvous that lies: no roster has it.
+  /// - Parameters:
+  ///   - isGhost: Seated by a rendezvous that lies: no roster has it.
+  ///   - granted: The role of its grant, where its own has changed since it asked.
   @discardableResult
   func join(
     _ uid: UInt32, _ role: MemberRole = .host, isGhost: Bool = false,
+    granted: MemberRole? = nil,
     pictures: ChannelRelayMachine.PictureSettings? = nil
   ) throws -> Member {
     let identity = LocalIdentity(kind: .peer, unixSeconds: Self.unixSeconds, random: &random)
     joinNumber += 1
-    let grant = grant(uid, role, to: identity.id)
+    let grant = grant(uid, granted ?? role, to: identity.id)
     let id = identity.id
     var settings = ChannelRelayMachine.Settings(
       channel: channel,
