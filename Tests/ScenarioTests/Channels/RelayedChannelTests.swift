@@ -129,14 +129,15 @@ struct RelayedChannelTests {
     #expect(late.steps.filter { $0 == .grantNeeded }.count == 1)
     settle(world)
     world.grantAgain(3)
-    world.run(.milliseconds(500))
-    let said = (0..<50).map { index in
+    let said = (0..<150).map { index in
       world.run(.milliseconds(20))
       return world.speak(3, UInt16(index) * 2)
     }
     world.run(.milliseconds(500))
     for member in world.members where member.uid != 3 {
-      #expect(member.heard[3]?.isSuperset(of: said) == true)
+      let missing = said.filter { member.heard[3]?.contains($0) != true }.count
+      #expect(missing <= 100, "\(missing) of 150: it is heard after two seconds at the latest")
+      #expect(member.heard[3]?.isSuperset(of: said.suffix(50)) == true)
     }
     #expect(late.steps.filter { $0 == .grantNeeded }.count == 1)
   }
