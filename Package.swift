@@ -205,7 +205,8 @@ let package = Package(
       "Simulation",
       [
         "LinkModel", "LastMile", "Primitives", "Wire", "Cryptography", "SecureSession", "Peer",
-        "Rendezvous", "Calling", "Congestion", "Video", "Tokens", "Audio", "Relay", "Forwarding",
+        "Rendezvous", "Calling", "Channels", "Congestion", "Video", "Tokens", "Audio", "Relay",
+        "Forwarding",
       ],
       path: "Tests/Simulation"),
     program(

@@ -189,7 +189,7 @@ enum RedisScripts {
         for index = 4, #ARGV do call('ZADD', nodes, 'NX', ms - 3000, ARGV[index]) end
       end
     end
-    call('HSET', k, 'c', ARGV[2], 't', string.format('%.0f', ms), 's', ARGV[3])
+    call('HSET', k, 'c', ARGV[2], 'h', ARGV[2], 't', string.format('%.0f', ms), 's', ARGV[3])
     call('PEXPIRE', k, 5500000)
     if ARGV[3] == '0' then
       call('ZADD', nodes, 'LT', ms - 3000, ARGV[1])
@@ -197,7 +197,16 @@ enum RedisScripts {
       call('ZADD', nodes, ms, ARGV[1])
     end
     call('ZREMRANGEBYSCORE', nodes, '-inf', ms - 300000)
-    return {bits, unpack(call('ZRANGE', nodes, -64, -1))}
+    local out, alive = call('ZRANGE', nodes, -64, -1), {}
+    for index = 1, #out do
+      local node = call('HMGET', P..'o'..out[index], 'c', 'h', 't', 's')
+      if node[1] and node[1] == node[2] and node[4] ~= '3' and ms - node[3] < 3000 then
+        alive[#alive + 1] = out[index]
+      end
+    end
+    table.insert(out, 1, bits)
+    out[#out + 1] = alive
+    return out
     """
 
   /// place · sealed ban · end in ms · now in ms · bans · channel

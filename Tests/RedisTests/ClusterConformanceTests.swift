@@ -87,6 +87,40 @@ import Wire
     #expect(try status() == .offline)
   }
 
+  /// Who does not hear the others is not asked for what it has.
+  @Test(arguments: kinds)
+  func `nodes learn who is there and hears, and a channel has the same node for all`(
+    kind: StoreUnderTest.Kind
+  ) throws {
+    let (first, second) = try begin(kind)
+    func homes() throws -> [[[UInt8]]] {
+      for node in [first, second, first] { try node.beat() }
+      return [first, second].map { $0.shared.standing.homes.nodes.sorted { $0[0] < $1[0] } }
+    }
+    let both = [first.shared.node.hash, second.shared.node.hash].sorted { $0[0] < $1[0] }
+    #expect(try homes() == [both, both])
+    for number in UInt64(0)..<8 {
+      let channel = Bytes32(PeerID(word0: number, word1: 0, word2: 0, word3: 0))
+      let found = [first, second].map { ChannelHome(of: channel, $0.shared, now: .zero) }
+      #expect(Set([found[0] == .here, found[1] == .here]) == [true, false], "\(found)")
+    }
+    second.shared.handleListening(false)
+    try second.beat()
+    #expect(ChannelHome(of: .zero, second.shared, now: .zero) == .unknown)
+    second.shared.leave()
+    try second.serve()
+    // What has gone stays for the 3 s in which others may not have spoken.
+    first.shared.beat(isComplete: true, now: .zero + .seconds(4))
+    try first.serve()
+    first.shared.beat(isComplete: true, now: .zero + .seconds(8))
+    try first.serve()
+    first.shared.beat(isComplete: true, now: .zero + .seconds(10))
+    try first.serve()
+    first.shared.beat(isComplete: true, now: .zero + .seconds(12))
+    try first.serve()
+    #expect(first.shared.standing.homes.nodes == [first.shared.node.hash])
+  }
+
   @Test(arguments: kinds)
   func `a ban is told to all nodes, and can be fetched`(kind: StoreUnderTest.Kind) throws {
     let (first, second) = try begin(kind)

@@ -23,7 +23,12 @@ import Wire
   private let mallory: [TestClient]
 
   init() throws {
-    tea = ChannelIdentity(name: try #require(PeerName("tea")), key: Self.key.publicKey)
+    let rooms = try (0..<9).map { number in
+      ChannelIdentity(name: try #require(PeerName("tea-\(number)")), key: Self.key.publicKey)
+    }
+    // The first node has the channel.
+    let (first, now) = (try #require(world.nodes[0].shared), world.nodes[0].now)
+    tea = try #require(rooms.first { ChannelHome(of: $0.id, first, now: now) == .here })
     mallory = (UInt8(0)..<2).map { number in
       let client = TestClient(2, SocketAddress(v4: 70, 1, number, 1, port: 4000))
       client.presence = Presence(PresenceID(rawValue: UInt64(number) + 5), .answering)
@@ -53,6 +58,13 @@ import Wire
     let join = ChannelJoin(
       role: .host, uid: 0, key: Self.key.publicKey.bytes, name: tea.name, token: token)
     ask(client, node, stay: stay, .join(join))
+  }
+
+  /// Says that it is there, as a client does each second.
+  private func sync(_ client: TestClient, _ node: Int) {
+    for case .welcome(let welcome) in notices(client) {
+      return ask(client, node, .sync(RosterPosition(epoch: welcome.epoch, revision: 1)))
+    }
   }
 
   private func notices(_ client: TestClient) -> [ChannelNotice.Content] {
@@ -113,6 +125,7 @@ import Wire
     #expect(isIn(mallory[1]))
     world.nodes[1].setRedis(isThere: true)
     world.run(.seconds(2))
+    sync(mallory[1], 1)
     #expect(notices(mallory[1]).contains(.gone(stay: 1, .banned)))
     enter(mallory[1], 1, stay: 2)
     #expect(isRefused(mallory[1]))
@@ -128,6 +141,7 @@ import Wire
     world.nodes[1].isDeaf = false
     world.nodes[1].shared?.handleListening(true)
     world.run(.seconds(2))
+    sync(mallory[1], 1)
     #expect(notices(mallory[1]).contains(.gone(stay: 1, .banned)))
   }
 
@@ -138,6 +152,7 @@ import Wire
     #expect(notices(mallory[0]).contains(.gone(stay: 1, .banned)) && isIn(mallory[1]))
     world.nodes[0].setRedis(isThere: true)
     world.run(.seconds(3))
+    sync(mallory[1], 1)
     #expect(notices(mallory[1]).contains(.gone(stay: 1, .banned)))
     #expect(try bansInRedis() == [mallory[0].id])
   }

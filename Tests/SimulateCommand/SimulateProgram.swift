@@ -11,8 +11,8 @@ struct SimulateProgram {
 
       --calls N        how many calls to place, at least                  (default: 1000)
       --seed S         seed of the first world; the next worlds count up  (default: 1)
-      --scenario NAME  random, glare, dial, cancelRace, outage, cluster, or all: N calls of the
-                       first and N/10 of each of the others               (default: all)
+      --scenario NAME  random, glare, dial, cancelRace, outage, cluster, channels, or all: N calls
+                       of the first and N/10 of each of the others        (default: all)
       --jobs J         worlds at a time; results do not depend on it      (default: all cores)
       --log FILE       writes every event of the first world as text
       --digests        prints the digest of every world's log

@@ -270,7 +270,11 @@ package final class RedisModel {
       isComplete ? milliseconds : min(state.seen[words[0]] ?? silent, silent)
     state.seen = state.seen.filter { $0.value + 300_000 > milliseconds }
     let all = state.seen.keys.sorted { $0.lexicographicallyPrecedes($1) }
-    return .list([.number(bits)] + all.map { .bytes($0) })
+    let alive = all.filter { hash in
+      state.nodes[hash].map { $0.state != 0x33 && $0.beat + 3000 > milliseconds } ?? false
+    }
+    return .list(
+      [.number(bits)] + all.map { .bytes($0) } + [.list(alive.map { .bytes($0) })])
   }
 
   private func announce(_ words: [[UInt8]]) -> SharedReply {

@@ -12,14 +12,22 @@ import Wire
       programs: (0..<UInt64(programs)).map { PresenceID(rawValue: $0 + 6) })
   }
 
-  @Test func `a word of a node is one of five, each with one encoding`() throws {
+  @Test func `a word of a node is one of seven, each with one encoding`() throws {
     let key = SupersededKey(
       node: 7, unixSeconds: 1_800_000_000, id: PeerID(word0: 3, word1: 4, word2: 5, word3: 6))
     let taken = BodyTaken(number: 1 << 63, node: 9, count: 2)
     let moved = ProgramMoved(id: key.id, presence: PresenceID(rawValue: 5), serial: 1 << 40)
     let banned = MemberBanned(channel: Bytes32(key.id), id: key.id, until: 1 << 41)
+    let request = ChannelRequest(channel: Bytes32(key.id), stay: 3, number: 4, .role(.host))
+    let asked = PassedRequest(
+      node: 7, number: 8, joinNumber: 9, id: key.id, presence: PresenceID(rawValue: 5),
+      address: SocketAddress(v4: 10, 0, 0, 1, port: 4000), request: request)
+    let noticed = PassedNotice(
+      node: 7, number: 8,
+      programs: [PassedNotice.Program(id: key.id, presence: PresenceID(rawValue: 5))],
+      notice: ChannelNotice(channel: Bytes32(key.id), .head(epoch: 1, revision: 2)))
     let words = [NodeWord.superseded(key), .message(message(name: nil)), .taken(taken)]
-    for word in words + [.moved(moved), .banned(banned)] {
+    for word in words + [.moved(moved), .banned(banned), .asked(asked), .noticed(noticed)] {
       #expect(try NodeWord(parsing: word.bytes.span) == word)
       for length in word.bytes.indices {
         let part = Array(word.bytes.prefix(length))
@@ -28,7 +36,12 @@ import Wire
       #expect(throws: WireError.self) { try NodeWord(parsing: (word.bytes + [0]).span) }
     }
     #expect(key.bytes.count == 49 && taken.bytes.count == 18 && moved.bytes.count == 49)
-    #expect(banned.bytes.count == 73)
+    #expect(banned.bytes.count == 73 && asked.bytes.count == 130 && noticed.bytes.count == 107)
+    for count in [0, 65] {
+      var wrong = noticed
+      wrong.programs = Array(repeating: noticed.programs[0], count: count)
+      #expect(throws: WireError.self) { try NodeWord(parsing: wrong.bytes.span) }
+    }
   }
 
   @Test func `comes back from its bytes`() throws {

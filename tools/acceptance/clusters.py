@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 
+from channels import level, named, tone
 from lab import ADDRESS, BIN, PORT, ROOT, sh
 from probes import Skip
 from scenarios import equal, outcome, ready, scenario, speech
@@ -583,3 +584,102 @@ def a_node_that_is_not_on_the_list_and_a_strange_root(lab):
     told = lab.peer("a", "call", "bob", name="alice", rendezvous=pinned)
     equal(told.wait(20), 7, "exit code where the list is of another root")
     return "a strange node does not start, and a strange root is not believed"
+
+
+class Metered:
+    """Two nodes on one Redis, which tell how many members of channels they have."""
+
+    def __init__(self, lab):
+        self.lab, self.redis = lab, Redis(lab)
+        self.secret = secret_file(lab, "secret", "a-secret-of-two-nodes")
+        self.addresses = (f"{ADDRESS['r']}:{PORT}", OTHER)
+        self.programs = []
+
+    def options(self, number):
+        redis = ("--redis", f"unix://{self.redis.socket}", "--cluster-secret", self.secret)
+        return (*redis, "--metrics", f"{ADDRESS['r']}:{9101 + number}")
+
+    def start(self, number):
+        program = self.lab.rendezvous(f"data-{number}", PORT + number, self.options(number))
+        self.programs.append(program)
+
+    def members(self, number):
+        page = f"http://{ADDRESS['r']}:{9101 + number}/metrics"
+        told = sh("ip", "netns", "exec", self.lab.ns("r"), "curl", "-s", page, check=False).stdout
+        return int(re.search(r"^earshot_rendezvous_channel_members (\d+)", told, re.M)[1])
+
+    def join(self, host, number, *words, identity, room="tea"):
+        return self.lab.peer(
+            host, "join", room, *words, "--no-port-mapping", identity=identity,
+            rendezvous=self.addresses[number],
+        )  # fmt: skip
+
+
+def silent(path, hertz, seconds):
+    return [second for second in seconds if level(path, hertz, second) < 4000]
+
+
+@scenario
+def a_channel_of_two_nodes_and_the_end_of_the_one_that_has_it(lab):
+    """Alice and bob hear each other. The node with the channel dies, and one of them is there."""
+    service = Metered(lab)
+    for number in range(2):
+        service.start(number)
+    people = []
+    for number, (name, hertz) in enumerate((("alice", 440), ("bob", 700))):
+        tone(lab.path(f"{name}-in.wav"), hertz, 60)
+        words = ("--play", lab.path(f"{name}-in.wav"), "--save", lab.path(f"{name}.wav"))
+        people.append(service.join("ab"[number], number, *words, identity=name))
+        people[-1].wait_line(lambda line: line.get("name") == "channelJoined", 5)
+    for program in people:
+        program.wait_line(lambda line: line.get("name") == "firstFrameReceived", 6)
+    time.sleep(3)
+    counts = [service.members(number) for number in range(2)]
+    equal(sorted(counts), [0, 2], "members that the nodes have")
+    home = counts.index(2)
+    rest, survivor = 1 - home, people[1 - home]
+    service.programs[home].process.send_signal(signal.SIGKILL)
+    died = time.monotonic()
+    while service.members(rest) != 1:
+        assert time.monotonic() - died < 8, "  the channel is at no other node after 8 s"
+        time.sleep(0.05)
+    moved = time.monotonic() - died
+    time.sleep(max(0.0, 17 - (time.monotonic() - died)))
+    equal(named(survivor, "userOffline"), [], "who has gone in the first 17 s")
+    survivor.wait_line(lambda line: line.get("name") == "userOffline", 15)
+    told = time.monotonic() - died
+    equal(named(survivor, "userOffline")[0]["reason"], "dropped", "why the other one is gone")
+    survivor.signal(signal.SIGTERM)
+    equal(survivor.wait(10), 0, f"exit code ({survivor.describe()})")
+    name, hertz = (("alice", 700), ("bob", 440))[rest]
+    equal(silent(lab.path(f"{name}.wav"), hertz, range(3, 17)), [], "seconds without sound")
+    return f"at the other node after {moved:.1f} s; whose node died is gone after {told:.1f} s"
+
+
+@scenario
+def a_channel_outlives_two_of_its_three_nodes(lab):
+    """Members that have the list of nodes move: nobody is gone, and all are heard all the while."""
+    service = Signed(lab)
+    people = []
+    for name, hertz in (("alice", 440), ("bob", 700)):
+        tone(lab.path(f"{name}-in.wav"), hertz, 60)
+        words = ("--play", lab.path(f"{name}-in.wav"), "--save", lab.path(f"{name}.wav"))
+        people.append(
+            lab.peer(
+                "ab"[len(people)], "join", "tea", *words, "--no-port-mapping", "--duration", "40",
+                identity=name, rendezvous=service.pin(),
+            )
+        )  # fmt: skip
+        people[-1].wait_line(lambda line: line.get("name") == "channelJoined", 5)
+    for program in people:
+        program.wait_line(lambda line: line.get("name") == "firstFrameReceived", 6)
+    time.sleep(2)
+    for number in range(2):
+        service.programs[number].process.send_signal(signal.SIGKILL)
+        time.sleep(12)
+    for program, name, hertz in zip(people, ("alice", "bob"), (700, 440), strict=True):
+        equal(named(program, "userOffline"), [], f"who has gone for {name}")
+    for program, name, hertz in zip(people, ("alice", "bob"), (700, 440), strict=True):
+        equal(program.wait(30), 0, f"exit code ({program.describe()})")
+        equal(silent(lab.path(f"{name}.wav"), hertz, range(3, 28)), [], f"silent for {name}")
+    return "nobody was gone, and no second without sound, in 24 s after the first node died"

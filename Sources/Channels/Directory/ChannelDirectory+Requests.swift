@@ -148,8 +148,12 @@ extension ChannelDirectory {
     case .leave:
       remove(uid, .left, in: place, now: now)
     case .sync(let position):
-      guard let answer = rooms[place]?.answer(to: position) else { return }
-      send(answer, request.channel, to: program)
+      guard let room = rooms[place] else { return }
+      // Another node has had the channel meanwhile, and the program is a member of that life of it.
+      let isOther = program.isAway && position.epoch != room.epoch
+      send(
+        isOther ? .gone(stay: member.stay, .lost) : room.answer(to: position), request.channel,
+        to: program)
     case .proof(let other):
       guard let other = rooms[place]?[other] else { return refuse(arrival, .unknownMember) }
       send(

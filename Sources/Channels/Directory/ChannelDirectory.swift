@@ -28,7 +28,10 @@ package struct ChannelDirectory: Sendable {
   private var newBans: [ChannelBan] = []
   /// Members that have lost the right to be there, of which whoever owns this does not know yet.
   private var expelled: [(channel: Bytes32, uid: UInt32)] = []
-  private var lastJoinNumber: UInt64 = 0
+  /// The highest that was given.
+  package private(set) var lastJoinNumber: UInt64 = 0
+  /// Members of other nodes are heard; always where there are none.
+  var isInTouch = true
   /// Which life of the server, and how many rooms it has made.
   private let life: UInt32
   private var roomCount: UInt32 = 0
@@ -175,6 +178,11 @@ package struct ChannelDirectory: Sendable {
     return lastJoinNumber
   }
 
+  /// Another node has given it: those that are given next are higher.
+  package mutating func raiseJoinNumber(to number: UInt64) {
+    lastJoinNumber = max(lastJoinNumber, number)
+  }
+
   /// Random, and in use by nobody in the room.
   mutating func makeUID(in place: Int) -> UInt32 {
     while true {
@@ -242,7 +250,7 @@ package struct ChannelDirectory: Sendable {
   ) {
     if let end = member.expires, end <= now {
       remove(member.uid, .expired, in: place, now: now)
-    } else if now >= silenceEnd(of: member) {
+    } else if now >= silenceEnd(of: member), isInTouch || !member.program.isAway {
       remove(member.uid, .lost, in: place, now: now)
     } else if member.isBehind {
       rooms[place]?.setBehind(member.program, false)

@@ -5,10 +5,25 @@ package import Wire
 package struct ChannelProgram: Hashable, Sendable {
   package let id: PeerID
   package let presence: PresenceID
+  /// The node where its session is; 0 = this one. It says where a program is, and not which.
+  package let node: UInt64
 
-  package init(id: PeerID, presence: PresenceID) {
+  package init(id: PeerID, presence: PresenceID, node: UInt64 = 0) {
     self.id = id
     self.presence = presence
+    self.node = node
+  }
+
+  /// Its session is at another node.
+  package var isAway: Bool { node != 0 }
+
+  package static func == (one: Self, other: Self) -> Bool {
+    one.id == other.id && one.presence == other.presence
+  }
+
+  package func hash(into hasher: inout Hasher) {
+    hasher.combine(id)
+    hasher.combine(presence)
   }
 }
 

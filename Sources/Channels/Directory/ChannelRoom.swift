@@ -4,7 +4,7 @@ import Wire
 
 /// A member as the server has it.
 struct RoomMember {
-  let program: ChannelProgram
+  var program: ChannelProgram
   let stay: UInt64
   let source: ChannelSource
   var stated: ChannelMember
@@ -98,8 +98,21 @@ struct ChannelRoom {
   /// Marks a member as heard; `nil` if it is none, or of another stay.
   mutating func hear(_ program: ChannelProgram, stay: UInt64, now: Instant) -> UInt32? {
     guard let uid = uids[program], self[uid]?.stay == stay else { return nil }
-    members[place(of: uid)].heard = now
+    let place = place(of: uid)
+    members[place].heard = now
+    members[place].program = program
     return uid
+  }
+
+  /// Members of other nodes count as heard.
+  mutating func hearAway(now: Instant) {
+    for index in members.indices where members[index].program.isAway { members[index].heard = now }
+  }
+
+  /// Nobody is in it any more, and nobody is told.
+  mutating func removeAll() -> [RoomMember] {
+    defer { members = [] }
+    return members
   }
 
   mutating func setBehind(_ program: ChannelProgram, _ isBehind: Bool) {

@@ -37,8 +37,7 @@ struct AwaitedDeliveries {
   private var open: [UInt64: AwaitedDelivery] = [:]
   /// In the order of their ends.
   private var order = BoundedQueue<(number: UInt64, due: Instant)>(limit: orderLimit)
-  private var known: Set<UInt64> = []
-  private var knownOrder = BoundedQueue<UInt64>(limit: knownLimit)
+  private var known = RecentNumbers()
 
   var hasRoom: Bool { open.count < Self.limit && order.count < Self.orderLimit }
 
@@ -65,20 +64,30 @@ struct AwaitedDeliveries {
   }
 
   /// Whether a body comes for the first time: what Redis says again is not passed on again.
-  mutating func isNew(_ number: UInt64) -> Bool {
-    guard known.insert(number).inserted else { return false }
-    while !knownOrder.append(number) {
-      if let oldest = knownOrder.popFirst() { known.remove(oldest) }
-    }
-    return true
-  }
+  mutating func isNew(_ number: UInt64) -> Bool { known.insert(number) }
 
   /// As many as requests that wait for Redis.
   private static let limit = 4096
   /// Those that are answered stand in the order until the one before them is over.
   private static let orderLimit = 65_536
-  /// Numbers of bodies, 16 bytes each: some seconds' worth at the highest rate.
-  private static let knownLimit = 65_536
   /// As long as a request waits for Redis.
   private static let patience = Duration.milliseconds(800)
+}
+
+/// Numbers of messages that came lately.
+struct RecentNumbers {
+  private var known: Set<UInt64> = []
+  private var order = BoundedQueue<UInt64>(limit: limit)
+
+  /// Whether it comes for the first time.
+  mutating func insert(_ number: UInt64) -> Bool {
+    guard known.insert(number).inserted else { return false }
+    while !order.append(number) {
+      if let oldest = order.popFirst() { known.remove(oldest) }
+    }
+    return true
+  }
+
+  /// 16 bytes each: some seconds' worth at the highest rate.
+  private static let limit = 65_536
 }

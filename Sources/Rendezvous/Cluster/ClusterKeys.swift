@@ -19,6 +19,8 @@ struct ClusterKeys: ~Copyable {
     case identity = 0x69
     case node = 0x6F
     case ban = 0x62
+    /// Only to choose a node for it: Redis does not get it.
+    case channel = 0x63
   }
 
   borrowing func hash(_ kind: Kind, _ bytes: [UInt8]) -> [UInt8] {

@@ -11,6 +11,8 @@ struct NodeStanding {
   /// All nodes that Redis had at the last beat, by their hashes: a Redis that has lost them hears
   /// of them again.
   private(set) var others: [[UInt8]] = []
+  /// The nodes that channels are shared out among.
+  private(set) var homes = ChannelHomes()
   /// When the last beat was sent that Redis had.
   private var beat: Instant?
 
@@ -23,13 +25,17 @@ struct NodeStanding {
     beat.map { now - $0 > Self.silence && now - $0 <= Self.patience } ?? true
   }
 
-  /// Bits: 1 done, 2 the connection was not known, 4 names are frozen. Then all nodes.
+  /// Bits: 1 done, 2 the connection was not known, 4 names are frozen. Then all nodes, and the
+  /// list of those that have channels.
   ///
   /// - Returns: Whether Redis has forgotten what it knew.
   mutating func handleBeat(_ reply: SharedReply, sent: Instant) -> Bool {
     guard let list = reply.list, let bits = list.first?.number, bits & 1 == 1 else { return false }
     others = list.dropFirst().prefix(Self.nodeLimit).compactMap { $0.bytes }
       .filter { $0.count == Self.hashByteCount }
+    homes.handle(
+      (list.last?.list ?? []).compactMap(\.bytes).filter { $0.count == Self.hashByteCount },
+      isNew: !isKnown, sent: sent)
     beat = sent
     isFrozen = bits & 4 != 0
     defer { isKnown = true }

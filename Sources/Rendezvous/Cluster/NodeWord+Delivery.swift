@@ -10,6 +10,8 @@ extension NodeWord {
     case .taken(let taken):
       machine.storeWork.deliveries.noteAnswer(taken)?.conclude(in: &machine, now: now)
     case .moved(let program): program.deliver(in: &machine, now: now)
+    case .asked(let request): request.deliver(in: &machine, now: now)
+    case .noticed(let notice): notice.deliver(in: &machine, now: now)
     case .banned(let member): ChannelService.keepOut(StoredBan(member), in: &machine, now: now)
     }
   }

@@ -101,6 +101,16 @@ extension SharedStore {
     send(word, for: Self.all, at: Self.commonChannel)
   }
 
+  /// Hands what is of a channel to another node; `false` where too much waits for Redis: names and
+  /// calls come first.
+  func pass(_ word: NodeWord, to hash: [UInt8]) -> Bool {
+    guard waiting.count < Self.passageLimit else {
+      counters.commandsDropped &+= 1
+      return false
+    }
+    return send(word, for: hash, at: Self.channelPrefix + hash)
+  }
+
   private func send(_ word: NodeWord, for place: [UInt8], at channel: [UInt8]) -> Bool {
     let sealed = keys.seal(word.bytes, at: place, random: &random)
     guard queue(.send, [channel, sealed]) != nil else { return false }
@@ -118,7 +128,7 @@ extension SharedStore {
   package func open(_ bytes: [UInt8]) -> NodeWord? {
     guard
       let plain = keys.open(bytes, at: Self.bytes(of: node.number))
-        ?? keys.open(bytes, at: Self.all)
+        ?? keys.open(bytes, at: node.hash) ?? keys.open(bytes, at: Self.all)
     else {
       counters.messagesInvalid &+= 1
       return nil
@@ -139,6 +149,9 @@ extension SharedStore {
   private func channel(_ node: UInt64) -> [UInt8] {
     Self.channelPrefix + keys.hash(.node, Self.bytes(of: node))
   }
+
+  /// Half of the commands that may wait.
+  private static let passageLimit = 4096
 
   private static let channelPrefix = Array("earshot:to:".utf8)
 

@@ -284,6 +284,7 @@ package struct SharedCounters: Equatable, Sendable {
   package var messagesReceived: UInt64 = 0
   package var messagesInvalid: UInt64 = 0
   package var cardsLost: UInt64 = 0
+  package var channelRequestsUnanswered: UInt64 = 0
 
   /// Every counter with its name in Prometheus and what it counts.
   package var all: [(name: String, help: String, value: UInt64)] {
@@ -300,6 +301,11 @@ package struct SharedCounters: Equatable, Sendable {
       ("messages_received", "Bodies of other nodes.", messagesReceived),
       ("messages_invalid", "Messages of other nodes that did not open or parse.", messagesInvalid),
       ("cards_lost", "Cards of clients that this node could not keep on its disk.", cardsLost),
+      (
+        "channel_requests_unanswered",
+        "Requests about channels whose node was not reached, or too many.",
+        channelRequestsUnanswered
+      ),
     ]
   }
 }

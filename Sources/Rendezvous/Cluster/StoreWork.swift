@@ -17,6 +17,10 @@ struct StoreWork {
   private var announcementDue: Instant?
   /// Bodies that other nodes were given.
   var deliveries = AwaitedDeliveries()
+  /// What other nodes said of channels.
+  var passages = RecentNumbers()
+  /// Which nodes channels were shared out among when that was last looked at.
+  var homesVersion = 0
 
   /// A client by its session.
   struct Client {
@@ -68,6 +72,7 @@ struct StoreWork {
       request?.resume(isTold: true, in: &machine, now: now)
     }
     shared.forgetFound()
+    ChannelService.settleHomes(in: &machine, now: now)
     while let program = shared.pollMoved() { program.deliver(in: &machine, now: now) }
     if let bans = shared.pollBans() { ChannelService.merge(bans, in: &machine, now: now) }
   }
@@ -90,6 +95,7 @@ struct StoreWork {
     guard let due = machine.storeWork.beatDue, due <= now else { return }
     machine.storeWork.beatDue = now + Self.beatPace
     shared.beat(isComplete: machine.storeWork.nextSlot == nil, now: now)
+    ChannelService.settleHomes(in: &machine, now: now)
     if shared.isConnected {
       ChannelService.keepNewBans(in: &machine, now: now)
       machine.registry.forgetOwners()

@@ -79,6 +79,11 @@ package struct ServerLimits: Sendable {
   package var echoes = PrefixRates(
     host: Rate(perSecond: 10, burst: 40), site: Rate(perSecond: 20, burst: 80),
     network: Rate(perSecond: 40, burst: 160))
+  /// Requests about channels that another node has, of one source: as many members as may be of
+  /// one address ask once a second, and at once when they begin.
+  package var passages = PrefixRates(
+    host: Rate(perSecond: 2000, burst: 4000), site: Rate(perSecond: 4000, burst: 8000),
+    network: Rate(perSecond: 8000, burst: 16_000))
   /// Names that one source may newly bind in a day: two hundred answerers of one address fit. A
   /// name that its identity has already is not new.
   package var newNames = PrefixRates(

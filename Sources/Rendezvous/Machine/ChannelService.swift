@@ -11,6 +11,8 @@ struct ChannelService {
   var directory: ChannelDirectory
   var relays = RelayTable()
   var pairs = PairTable()
+  /// Requests about channels of other nodes, by source.
+  var passages: PrefixMeters
   /// `nil` in a server that is no relay.
   let hub: ForwardingHub?
   private let hash: KeyedHash
@@ -24,6 +26,7 @@ struct ChannelService {
     directory = ChannelDirectory(limits: limits, random: random)
     hub = forwarding.map { ForwardingHub(limits: $0) }
     self.hash = hash
+    passages = PrefixMeters(limit: Self.sources, hash: hash)
   }
 
   var nextDeadline: Instant? { earliest(directory.nextDeadline, hub?.nextDeadline) }
@@ -32,28 +35,28 @@ struct ChannelService {
 
   /// - Parameter mayCheck: Whether the client's rate allows a signature, made or checked.
   mutating func handle(
-    _ request: ChannelRequest, from client: ClientRecord, mayCheck: Bool,
+    _ request: ChannelRequest, from program: ChannelProgram, at address: SocketAddress,
+    mayCheck: Bool,
     _ settings: borrowing ServerSettings, _ limiter: inout SourceMeters, now: Instant
   ) {
-    let program = ChannelProgram(id: client.id, presence: client.presence.id)
     let time = settings.unixMilliseconds(now)
     guard case .relay = request.content else {
-      if case .remove = request.content, !limiter.allowsRemoval(by: client.address, now: now) {
+      if case .remove = request.content, !limiter.allowsRemoval(by: address, now: now) {
         return directory.answer(request, .tooManyRequests, to: program)
       }
       let removals = directory.counters.removals
       directory.handle(
-        request, from: program, at: source(of: client.address), mayCheck: mayCheck,
+        request, from: program, at: source(of: address), mayCheck: mayCheck,
         unixMilliseconds: time, now: now)
       // Only those that were allowed count.
       if directory.counters.removals != removals {
-        limiter.noteRemoval(by: client.address, now: now)
+        limiter.noteRemoval(by: address, now: now)
       }
       return expel(time)
     }
     guard let seat = directory.seat(for: request, from: program, now: now) else { return }
     guard mayCheck else { return directory.answer(request, .tooManyRequests, to: program) }
-    if let grant = relays.grant(seat, to: client.id, settings, now: now) {
+    if let grant = relays.grant(seat, to: program.id, settings, now: now) {
       directory.answer(request, grant, to: program)
     } else {
       directory.answer(request, .noRelay, to: program)
@@ -101,6 +104,8 @@ struct ChannelService {
     expel(time)
   }
 
+  /// Sources whose requests are counted; of more the one that asked longest ago makes room.
+  private static let sources = 65_536
   /// Bans that are written down at a time: a store elsewhere takes 8192 commands.
   private static let banCount = 256
 

@@ -6,11 +6,14 @@ package import Wire
 /// Who is in which channel (docs/protocol/channels.md): carries what clients and the
 /// `ChannelDirectory` say to each other.
 extension RendezvousMachine {
-  mutating func handle(_ request: ChannelRequest, of slot: UInt32, now: Instant) {
+  /// - Parameter address: Where the program is, whose session may be at another node.
+  mutating func handle(
+    _ request: ChannelRequest, from program: ChannelProgram, at address: SocketAddress,
+    mayCheck: Bool, now: Instant
+  ) {
     keepBans(now: now)
-    let mayCheck = mayCheckToken(request, of: slot, now: now)
     channels.handle(
-      request, from: registry[slot], mayCheck: mayCheck, settings, &limiter, now: now)
+      request, from: program, at: address, mayCheck: mayCheck, settings, &limiter, now: now)
     sendChannelNotices(now: now)
     keepBans(now: now)
   }
@@ -40,7 +43,7 @@ extension RendezvousMachine {
   }
 
   /// Checking or making a token takes as long as 50 look-ups: both count against one rate.
-  private mutating func mayCheckToken(
+  mutating func mayCheckToken(
     _ request: ChannelRequest, of slot: UInt32, now: Instant
   ) -> Bool {
     guard request.costsSignature else { return true }
@@ -48,16 +51,8 @@ extension RendezvousMachine {
       && limiter.takeLookUp(of: registry[slot].address, now: now)
   }
 
-  fileprivate mutating func sendChannelNotices(now: Instant) {
-    while let (program, notice) = channels.directory.pollNotice() {
-      let bytes = RendezvousMessage.channelNotice(notice).bytes
-      guard let slot = registry.find(program.id, program.presence),
-        send(bytes, to: slot, life: AnswerTerms.life, now: now) != nil
-      else {
-        channels.directory.handleLoss(of: notice, to: program)
-        continue
-      }
-    }
+  mutating func sendChannelNotices(now: Instant) {
+    ChannelService.sendNotices(of: &self, now: now)
     sendRelayNews(now: now)
   }
 

@@ -207,7 +207,7 @@ extension RendezvousMachine {
       case .audience(let audience):
         try registry.replaceAudience(audience, of: slot)
         announce(slot)
-      case .channel(let request): handle(request, of: slot, now: now)
+      case .channel(let request): request.arrive(from: slot, in: &self, now: now)
       case .relayHere(let here):
         try channels.relays.insert(here, of: slot, registry[slot], settings)
         sendRelayNews(now: now)

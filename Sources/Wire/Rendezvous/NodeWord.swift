@@ -7,6 +7,8 @@ package enum NodeWord: Equatable, Sendable {
   case taken(BodyTaken)
   case moved(ProgramMoved)
   case banned(MemberBanned)
+  case asked(PassedRequest)
+  case noticed(PassedNotice)
 
   package init(parsing bytes: Span<UInt8>) throws(WireError) {
     switch bytes.count > 0 ? bytes[0] : 0 {
@@ -14,6 +16,8 @@ package enum NodeWord: Equatable, Sendable {
     case BodyTaken.type: self = .taken(try BodyTaken(parsing: bytes))
     case ProgramMoved.type: self = .moved(try ProgramMoved(parsing: bytes))
     case MemberBanned.type: self = .banned(try MemberBanned(parsing: bytes))
+    case PassedRequest.type: self = .asked(try PassedRequest(parsing: bytes))
+    case PassedNotice.type: self = .noticed(try PassedNotice(parsing: bytes))
     default: self = .message(try NodeMessage(parsing: bytes))
     }
   }
@@ -25,6 +29,8 @@ package enum NodeWord: Equatable, Sendable {
     case .taken(let taken): taken.bytes
     case .moved(let program): program.bytes
     case .banned(let member): member.bytes
+    case .asked(let request): request.bytes
+    case .noticed(let notice): notice.bytes
     }
   }
 }

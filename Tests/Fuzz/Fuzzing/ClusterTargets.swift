@@ -8,7 +8,7 @@ extension FuzzTarget {
   static let cluster: [FuzzTarget] = [nodeMessage, sharedStore]
 
   private static let nodeMessage = FuzzTarget(
-    "node-message", maximumByteCount: 4400,
+    "node-message", maximumByteCount: 6200,
     seeds: {
       let forward = Forward(
         id: ForwardID(low: 1, high: 2), to: .zero, lifeSeconds: 8, body: Array(0..<60))
@@ -28,7 +28,7 @@ extension FuzzTarget {
       let moved = ProgramMoved(id: .zero, presence: PresenceID(rawValue: 7), serial: 4)
       let banned = MemberBanned(channel: .zero, id: .zero, until: 5)
       let words = [key.bytes, taken.bytes, moved.bytes, banned.bytes]
-      return messages.map(\.bytes) + presences + words
+      return messages.map(\.bytes) + presences + words + wordsOfChannels
     },
     run: { bytes in
       if let word = try? NodeWord(parsing: bytes.span) {
@@ -40,6 +40,34 @@ extension FuzzTarget {
         expect(presence.bytes == bytes, "a presence at another node has one encoding")
       }
     })
+
+  /// What is asked of a channel of another node, and said of it.
+  private static var wordsOfChannels: [[UInt8]] {
+    guard let name = PeerName("tea") else { return [] }
+    let join = ChannelJoin(role: .host, uid: 0, name: name, token: [1, 2])
+    let requests: [ChannelRequest.Content] = [
+      .join(join), .leave, .sync(RosterPosition(epoch: 1, revision: 2)), .proof(uid: 3), .relay,
+    ]
+    let asked = requests.map { content in
+      PassedRequest(
+        node: 1, number: 2, joinNumber: 3, id: .zero, presence: PresenceID(rawValue: 7),
+        address: SocketAddress(v4: 10, 0, 0, 1, port: 4000),
+        request: ChannelRequest(channel: .zero, stay: 4, number: 5, content)
+      ).bytes
+    }
+    let notices: [ChannelNotice.Content] = [
+      .head(epoch: 1, revision: 2), .gone(stay: 4, .lost),
+      .proven(uid: 3, joinNumber: 6, token: [1]),
+    ]
+    return asked
+      + notices.map { content in
+        PassedNotice(
+          node: 1, number: 2,
+          programs: [PassedNotice.Program(id: .zero, presence: PresenceID(rawValue: 7))],
+          notice: ChannelNotice(channel: .zero, content)
+        ).bytes
+      }
+  }
 
   private static let sharedStore = FuzzTarget(
     "shared-store", maximumByteCount: 600,

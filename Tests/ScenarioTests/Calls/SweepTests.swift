@@ -58,6 +58,11 @@ import Testing
     }
   }
 
+  /// `ClusterChannels`.
+  @Test func `channels of several nodes have the same members for all whatever failed`() {
+    #expect(sweep(.channels, 1...12).outcomes["completed"] == 12)
+  }
+
   /// A copy of Redis took over from one that ran, and its connections stood (most of these); a name
   /// had two owners until names were given again (30008), or for longer, as its node was cut off
   /// just after the loss (8103); who was there was unknown, as his node was cut off after a loss

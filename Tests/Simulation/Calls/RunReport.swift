@@ -26,12 +26,14 @@ package enum Scenario: String, CaseIterable, Sendable {
   /// Several rendezvous nodes on one Redis: nodes die, Redis is lost, late or out of reach, and
   /// programs move.
   case cluster
+  /// The same nodes and faults; programs come to channels, move and go.
+  case channels
 
   /// How many calls are placed in one world.
   package var callsPerWorld: Int {
     switch self {
     case .random: RandomCalls.callsPerWorld
-    case .glare, .dial, .cancelRace, .outage: 1
+    case .glare, .dial, .cancelRace, .outage, .channels: 1
     case .cluster: ClusterCalls.callsPerWorld
     }
   }
@@ -44,6 +46,7 @@ package enum Scenario: String, CaseIterable, Sendable {
     case .cancelRace: Races.runCancelRace(seed: seed, keepsText: keepsText)
     case .outage: Outages.run(seed: seed, keepsText: keepsText)
     case .cluster: ClusterCalls.run(seed: seed, keepsText: keepsText)
+    case .channels: ClusterChannels.run(seed: seed, keepsText: keepsText)
     }
   }
 }
