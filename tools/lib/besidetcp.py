@@ -500,9 +500,13 @@ def main(options, root_out):
     with tempfile.TemporaryDirectory() as scratch:
         found = run_cells(options, cells, scratch)
     record = {"line": line, "cells": found}
-    if options.update:
+    if options.update or options.fresh and not options.case:
+        # Drawn cells stand beside the others, in the place of those that were drawn before.
         with open(path) as file:
-            record["cells"] = json.load(file)["cells"] | found
+            kept = json.load(file)["cells"]
+        if options.fresh:
+            kept = {name: cell for name, cell in kept.items() if not cell.get("draw")}
+        record["cells"] = kept | found
     elif options.case:
         return print(report(record))
     write(root_out, record)
