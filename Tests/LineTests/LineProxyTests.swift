@@ -65,6 +65,8 @@ import Testing
     #expect(proxy.rebindings == 1 && proxy.faults.isEmpty)
     #expect(proxy.relay.up.counters.offered == 2 && proxy.relay.down.counters.offered == 3)
     #expect(LineProgram.counts(proxy).contains("\"rebindings\":1"))
+    let carried: any CarriedLine = proxy
+    #expect(LineProgram.listening(carried).contains("\"\(inner)\""))
   }
 
   /// The server answers, a stranger writes to the port that the server sees; the client speaks

@@ -4,7 +4,7 @@ package import Primitives
 /// same, so one reader gets the figures of both.
 ///
 ///     zero,NANOSECONDS
-///     NANOSECONDS,up|down,BYTES,WAIT,DEPARTURE,arrives|lost|full|dark
+///     NANOSECONDS,up|down,BYTES,WAIT,DEPARTURE,arrives|lost|full|dark[,udp|tcp|other]
 ///
 /// Times in nanoseconds of one clock; bytes with IP and UDP headers; wait and departure are empty
 /// for what the queue did not take.
@@ -19,13 +19,16 @@ package final class LineJournal {
   /// The moment from which the line's course counts.
   package func noteZero(at now: Instant) { add("zero,\(now.nanoseconds)\n") }
 
+  /// - Parameter kind: The protocol, where the line carries several.
   package func note(
-    _ passage: SimulatedLink.Passage, _ direction: LineDirection, byteCount: Int, at now: Instant
+    _ passage: SimulatedLink.Passage, _ direction: LineDirection, byteCount: Int, at now: Instant,
+    kind: String? = nil
   ) {
     let size = byteCount + SimulatedLink.headerByteCount
     let isQueued = passage.fate == .arrives || passage.fate == .lost
     let times = isQueued ? "\(passage.wait.nanoseconds),\(passage.departure.nanoseconds)" : ","
-    add("\(now.nanoseconds),\(direction),\(size),\(times),\(Self.word(passage.fate))\n")
+    let end = Self.word(passage.fate) + (kind.map { "," + $0 } ?? "")
+    add("\(now.nanoseconds),\(direction),\(size),\(times),\(end)\n")
   }
 
   /// Hands over what is left.

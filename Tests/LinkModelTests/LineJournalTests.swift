@@ -31,6 +31,17 @@ import Testing
         """)
   }
 
+  @Test func `where a line carries several protocols each is named`() {
+    var link = SimulatedLink(LinkConditions(delay: .zero), random: RandomSource(seed: 1))
+    var text = ""
+    let journal = LineJournal { text += $0 }
+    let now = Instant.zero + .seconds(1)
+    let passage = link.carry(byteCount: 24, at: now)
+    journal.note(passage, .down, byteCount: 24, at: now, kind: "tcp")
+    journal.finish()
+    #expect(text == "1000000000,down,52,0,1000000000,arrives,tcp\n")
+  }
+
   @Test func `in a stall nothing is delivered, and afterwards all of it at once`() {
     var conditions = LinkConditions(delay: .milliseconds(5))
     conditions.stalls = LinkConditions.Stalls(every: .milliseconds(500), length: .milliseconds(60))

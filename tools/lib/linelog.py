@@ -30,9 +30,10 @@ class Capacity:
 
 
 class LineLog:
-    """One direction of a journal; times in seconds from zero."""
+    """One direction of a journal; times in seconds from zero. `kind` is "udp", "tcp" or "other" of a line that carries
+    several, and all of them without it."""
 
-    def __init__(self, path, direction="up"):
+    def __init__(self, path, direction="up", kind=None):
         self.entries, self.dropped, self.lost, self.offered = [], 0, 0, 0
         zero = None
         with open(path) as file:
@@ -40,7 +41,9 @@ class LineLog:
                 fields = text.rstrip("\n").split(",")
                 if fields[0] == "zero":
                     zero = int(fields[1])
-                elif zero is not None and len(fields) == 6 and fields[1] == direction:
+                elif zero is None or len(fields) not in (6, 7) or fields[1] != direction:
+                    continue
+                elif kind is None or fields[6:] == [kind]:
                     self.note(fields, zero)
         self.entries.sort()
         self.departures = [entry[0] for entry in self.entries]
@@ -82,11 +85,11 @@ class LineLog:
             at += 0.05
         return None
 
-    def drain(self, start, end):
-        """Seconds until 300 ms pass with every wait below 20 ms; None for never."""
+    def drain(self, start, end, below=20):
+        """Seconds until 300 ms pass with every wait below so many ms; None for never."""
         clear = start
         for departure, _, wait in self.entries:
-            if departure < start or departure >= end or wait <= 20:
+            if departure < start or departure >= end or wait <= below:
                 continue
             if departure > clear + 0.3:
                 return clear - start

@@ -5,6 +5,8 @@ internal import Primitives
 /// The command line of the emulator.
 package struct LineOptions: Sendable {
   package var forwards: [LineProxy.Forward] = []
+  /// Instead of forwards: devices, between which all of IP goes.
+  package var devices: LineDevices.Pair?
   package var course: LineCourse
   package var rebindAt: [Duration] = []
   package var seed: UInt64
@@ -20,6 +22,9 @@ package struct LineOptions: Sendable {
   ) throws(UsageError) {
     var arguments = arguments
     for text in try arguments.options("--forward") { forwards.append(try Self.forward(text)) }
+    devices = try arguments.option("--devices").map { text throws(UsageError) in
+      try Self.devices(text)
+    }
     course = try LineCourse(&arguments, readTrace: readTrace)
     for text in try arguments.options("--rebind-at") {
       for part in text.split(separator: ",") { rebindAt.append(try LineCourse.seconds(part)) }
@@ -31,9 +36,33 @@ package struct LineOptions: Sendable {
     journal = try arguments.option("--log")
     waitsForSignal = try arguments.flag("--at-signal")
     try arguments.finish()
-    guard !forwards.isEmpty else {
-      throw UsageError("Nothing is to be forwarded.", advice: "Add --forward LISTEN=TARGET.")
+    try check()
+  }
+
+  private func check() throws(UsageError) {
+    guard devices != nil else {
+      if !forwards.isEmpty { return }
+      throw UsageError(
+        "Nothing is to be forwarded.",
+        advice: "Add --forward LISTEN=TARGET, or --devices NEAR=FAR.")
     }
+    guard forwards.isEmpty, rebindAt.isEmpty else {
+      throw UsageError(
+        "Between devices no port is forwarded or given anew.",
+        advice: "Leave out --forward and --rebind-at, or --devices.")
+    }
+  }
+
+  private static func devices(_ text: String) throws(UsageError) -> LineDevices.Pair {
+    let names = text.split(separator: "=", omittingEmptySubsequences: false).map(String.init)
+    guard names.count == 2, names[0] != names[1],
+      names.allSatisfy({ (1...15).contains($0.utf8.count) })
+    else {
+      throw UsageError(
+        "--devices wants NEAR=FAR, not '\(text)'.",
+        advice: "Two names of 1 to 15 letters, for example near0=far0.")
+    }
+    return LineDevices.Pair(near: names[0], far: names[1])
   }
 
   private static func forward(_ text: String) throws(UsageError) -> LineProxy.Forward {

@@ -7,13 +7,16 @@ internal import Reactor
 package enum LineProgram {
   static let usage = """
     usage: LineCommand --forward LISTEN=TARGET ... [--up SPEC] [--down SPEC] [--both SPEC]
+           LineCommand --devices NEAR=FAR ... (root)
 
     Carries UDP between programs over a line of chosen quality, without root: inner programs send
     to LISTEN instead of to TARGET. All of them share the line. Prints one line of JSON when it
     listens, and one with its counts when it ends (SIGINT, SIGTERM).
 
       --forward LISTEN=TARGET   port 0 lets the system choose; repeatable
-      --up, --down, --both      KEY=VALUE,... ; up is from LISTEN to TARGET
+      --devices NEAR=FAR        makes two TUN devices, and carries every IP packet between them:
+                                TCP and calls wait in one queue
+      --up, --down, --both      KEY=VALUE,... ; up is from LISTEN to TARGET, or NEAR to FAR
           rate=1M               bits a second, IP headers included; 0 without limit  (default: 0)
           queue=200ms|30000B    tail drop                                    (default: 200ms)
           delay=30ms            one way                                      (default: 0)
@@ -64,43 +67,48 @@ package enum LineProgram {
     do throws(ReactorError) {
       let loop = try EventLoop()
       let relay = LineRelay(up: options.course.up, down: options.course.down, seed: options.seed)
-      let proxy = try LineProxy(options.forwards, relay, on: loop)
+      let line: any CarriedLine =
+        if let pair = options.devices {
+          try LineDevices(pair, relay, on: loop)
+        } else {
+          try LineProxy(options.forwards, relay, on: loop)
+        }
       if let path = options.journal {
-        proxy.journal = LineJournal(to: try OutputFile(creating: path))
+        line.journal = LineJournal(to: try OutputFile(creating: path))
       }
-      let schedule = try LineSchedule(options, proxy, on: loop)
+      let schedule = try LineSchedule(options, line, on: loop)
       let signals = try SignalWatch(on: loop) { signal in
         if signal == .user1 { schedule.begin() } else { loop.stop() }
       }
-      OutputFile.standardOutput.complain(listening(proxy))
+      OutputFile.standardOutput.complain(listening(line))
       loop.run()
       signals.stop()
       withExtendedLifetime(schedule) {}
-      proxy.journal?.finish()
-      OutputFile.standardOutput.complain(counts(proxy))
-      return proxy.faults.isEmpty ? 0 : 1
+      line.journal?.finish()
+      OutputFile.standardOutput.complain(counts(line))
+      return line.faults.isEmpty ? 0 : 1
     } catch {
       OutputFile.standardError.complain("LineCommand: \(error)")
       return 1
     }
   }
 
-  package static func listening(_ proxy: LineProxy) -> String {
-    let addresses = proxy.innerAddresses.map { "\"\($0)\"" }.joined(separator: ",")
+  package static func listening(_ line: any CarriedLine) -> String {
+    let addresses = line.entrances.map { "\"\($0)\"" }.joined(separator: ",")
     return "{\"type\":\"listening\",\"addresses\":[\(addresses)]}"
   }
 
-  package static func counts(_ proxy: LineProxy) -> String {
+  package static func counts(_ line: any CarriedLine) -> String {
     func object(_ counters: SimulatedLink.Counters) -> String {
       "{\"offered\":\(counters.offered),\"lost\":\(counters.lost),"
         + "\"queueFull\":\(counters.queueFull),\"duplicated\":\(counters.duplicated),"
         + "\"reordered\":\(counters.reordered),\"corrupted\":\(counters.corrupted),"
         + "\"marked\":\(counters.marked)}"
     }
-    return "{\"type\":\"counts\",\"up\":\(object(proxy.relay.up.counters)),"
-      + "\"down\":\(object(proxy.relay.down.counters)),"
-      + "\"lateMaxMicroseconds\":\(proxy.latest.nanoseconds / 1000),"
-      + "\"rebindings\":\(proxy.rebindings),\"faults\":\(proxy.faults.count)}"
+    return "{\"type\":\"counts\",\"up\":\(object(line.relay.up.counters)),"
+      + "\"down\":\(object(line.relay.down.counters)),"
+      + "\"lateMaxMicroseconds\":\(line.latest.nanoseconds / 1000),"
+      + "\"rebindings\":\(line.rebindings),\"faults\":\(line.faults.count)}"
   }
 }
 

@@ -9,7 +9,7 @@ package import Reactor
 /// the proxy. Everything crosses the one line, in both directions. No root, no kernel qdisc.
 ///
 ///     client ── portal (inner port) ══ up, down ══ outer port of the client ── remote
-package final class LineProxy {
+package final class LineProxy: CarriedLine {
   /// Where inner programs send, and whom that stands for.
   package struct Forward: Equatable, Sendable {
     package var listen: SocketAddress
@@ -50,6 +50,7 @@ package final class LineProxy {
   /// Where inner programs send, in the order of the forwards; afterwards come those of remotes that
   /// wrote unasked.
   package var innerAddresses: [SocketAddress] { portals.map(\.address) }
+  package var entrances: [String] { innerAddresses.map(\.description) }
   /// Where the outside sees the clients.
   package var outerAddresses: [SocketAddress] { clients.map(\.address) }
 

@@ -46,15 +46,19 @@ package struct LineRelay {
   // MARK: - Inputs
 
   /// Takes a datagram in at `now`; gives what becomes of it.
+  ///
+  /// - Parameter isWhole: Whether the bytes are an IP packet, not the payload of a UDP datagram.
   @discardableResult
   package mutating func take(
-    _ bytes: Span<UInt8>, _ direction: Direction, _ route: Route, ecn: UInt8, now: Instant
+    _ bytes: Span<UInt8>, _ direction: Direction, _ route: Route, ecn: UInt8,
+    isWhole: Bool = false, now: Instant
   ) -> SimulatedLink.Passage {
     let isECNCapable = ecn & 3 != 0
+    let byteCount = Self.payload(bytes.count, isWhole: isWhole)
     let passage =
       switch direction {
-      case .up: up.carry(byteCount: bytes.count, at: now, isECNCapable: isECNCapable)
-      case .down: down.carry(byteCount: bytes.count, at: now, isECNCapable: isECNCapable)
+      case .up: up.carry(byteCount: byteCount, at: now, isECNCapable: isECNCapable)
+      case .down: down.carry(byteCount: byteCount, at: now, isECNCapable: isECNCapable)
       }
     guard passage.fate == .arrives else { return passage }
     var delivery = Delivery(
@@ -66,6 +70,11 @@ package struct LineRelay {
       launch(delivery, bytes, corruption: 0)
     }
     return passage
+  }
+
+  /// The bytes for which a link counts, which adds its headers itself.
+  package static func payload(_ byteCount: Int, isWhole: Bool) -> Int {
+    isWhole ? max(0, byteCount - SimulatedLink.headerByteCount) : byteCount
   }
 
   /// Changes what the line is like from now on.

@@ -13,12 +13,14 @@ final class LineSchedule {
   private var steps: [(at: Instant, step: Step)] = []
   private var hasBegun = false
   private let options: LineOptions
-  private let proxy: LineProxy
+  private let line: any CarriedLine
   private let loop: EventLoop
   private var timer: EventLoop.Token?
 
-  init(_ options: LineOptions, _ proxy: LineProxy, on loop: EventLoop) throws(ReactorError) {
-    self.proxy = proxy
+  init(
+    _ options: LineOptions, _ line: any CarriedLine, on loop: EventLoop
+  ) throws(ReactorError) {
+    self.line = line
     self.loop = loop
     self.options = options
     timer = try loop.addTimer { [unowned self] now in play(now: now) }
@@ -30,7 +32,7 @@ final class LineSchedule {
     guard !hasBegun else { return }
     hasBegun = true
     let start = SystemClock.now
-    proxy.journal?.noteZero(at: start)
+    line.journal?.noteZero(at: start)
     steps += options.course.changes.map { (start + $0.at, .change($0)) }
     steps += options.rebindAt.map { (start + $0, .rebind) }
     if let duration = options.duration { steps.append((start + duration, .end)) }
@@ -42,8 +44,8 @@ final class LineSchedule {
     while let next = steps.first, next.at <= now {
       steps.removeFirst()
       switch next.step {
-      case .change(let change): proxy.change(change.direction) { change.spec.apply(to: &$0) }
-      case .rebind: proxy.rebind()
+      case .change(let change): line.change(change.direction) { change.spec.apply(to: &$0) }
+      case .rebind: line.rebind()
       case .end: loop.stop()
       }
     }
