@@ -4,7 +4,8 @@ import Congestion
 /// have it by default.
 extension LabCase {
   package static let otherTraffic: [LabCase] =
-    tcpCells.map(besideTCP)
+    tcpCells.map { besideTCP($0.rate, $0.queue, $0.isFirst) }
+    + tcpCells.map { besideTCP($0.rate, $0.queue, $0.isFirst, small: true) }
     + [(0.8, 12.0), (1.5, 20), (3, 40)].map { policed($0.0 * 1e6, bytes: $0.1 * 1_000) }
 
   /// What a cell of TCP is made of: bit/s, ms of queue, and whether TCP is there first.
@@ -16,11 +17,15 @@ extension LabCase {
   /// TCP is over 30 s before the end.
   private static let end = 120.0
 
-  private static func besideTCP(_ rate: Double, _ queue: Double, _ isFirst: Bool) -> LabCase {
+  /// - Parameter small: After a fall the encoder's pictures are small for some seconds.
+  private static func besideTCP(
+    _ rate: Double, _ queue: Double, _ isFirst: Bool, small: Bool = false
+  ) -> LabCase {
     let begin = isFirst ? 0.0 : 30
     let call = FlowSpec.media.with {
       $0.start = isFirst ? 5 : 0
       $0.fallsBack = true
+      $0.hasSmallPictures = small
     }
     let rival = FlowSpec.media.with {
       $0.kind = .cubic
@@ -28,11 +33,13 @@ extension LabCase {
       $0.stop = end - 30
     }
     let from = max(begin, 5) + 10
-    let name = "tcp\(Int(rate / 1e3))-\(Int(queue))\(isFirst ? "first" : "late")"
+    let name =
+      "\(small ? "small" : "tcp")\(Int(rate / 1e3))-\(Int(queue))\(isFirst ? "first" : "late")"
     return LabCase(
       name,
       "TCP Cubic \(isFirst ? "before the call" : "from 30 s on") until 90 s, "
-        + "\(Int(rate / 1e3)) kbit/s, queue \(Int(queue)) ms",
+        + "\(Int(rate / 1e3)) kbit/s, queue \(Int(queue)) ms"
+        + (small ? ", small pictures after a fall" : ""),
       LinkSpec(.constant(rate), delay: 25, queue: queue), flows: [call, rival], seconds: end,
       [
         .share(0, from: from, to: end - 30, queue > 500 ? 0.3 : 0.4, name: "our share"),

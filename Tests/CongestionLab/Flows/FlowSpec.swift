@@ -15,6 +15,8 @@ package struct FlowSpec: Sendable {
   package var videoLeast = 100_000.0
   package var videoMost = 50_000_000.0
   package var hasVideo = true
+  /// Its encoder makes small pictures for some seconds after a fall, which have no more to give.
+  package var hasSmallPictures = false
   /// Of its own, one way, before the first link and after the last, in ms.
   package var ownDelay = 0.0
   /// How much too fast its clock runs.

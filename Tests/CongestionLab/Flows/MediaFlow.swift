@@ -31,7 +31,8 @@ package final class MediaFlow {
       spec.videoSettings, drift: spec.partsPerMillion, random: &random)
     sender.media.uplinkWeight = spec.weight
     sender.association.uplink?.weight = spec.weight
-    source = VideoSource(random: random.split())
+    source = VideoSource(
+      random: random.split(), hasSmallPictures: spec.hasSmallPictures)
   }
 
   func handle(_ event: LabEvent, in world: LabWorld) {
