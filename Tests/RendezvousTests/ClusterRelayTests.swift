@@ -8,7 +8,8 @@ import Wire
 
 @testable import Rendezvous
 
-/// Relays of one node and channels of another (docs/protocol/cluster.md §9): `RelaySharing`.
+/// Relays of one node and channels of another (docs/protocol/cluster.md §9): `RelaySharing` and
+/// `RelayTable`.
 @Suite struct ClusterRelayTests {
   private static var key: TokenSigningKey {
     var random = RandomSource(seed: 3)
