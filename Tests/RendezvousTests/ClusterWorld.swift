@@ -13,9 +13,10 @@ final class ClusterWorld {
   private var alive: [(client: TestClient, node: Int)] = []
   private var sincePing = Duration.zero
 
-  init(nodeCount: Int = 2) {
+  init(nodeCount: Int = 2, relayIDs: Set<PeerID> = []) {
     for number in 0..<UInt64(nodeCount) {
-      let node = Server(identitySeed: 90 + number, seed: 50 + number, redis: redis)
+      let node = Server(
+        relayIDs: relayIDs, identitySeed: 90 + number, seed: 50 + number, redis: redis)
       node.setRedis(isThere: true)
       nodes.append(node)
     }

@@ -12,7 +12,7 @@ import Wire
       programs: (0..<UInt64(programs)).map { PresenceID(rawValue: $0 + 6) })
   }
 
-  @Test func `a word of a node is one of seven, each with one encoding`() throws {
+  @Test func `a word of a node is one of ten, each with one encoding`() throws {
     let key = SupersededKey(
       node: 7, unixSeconds: 1_800_000_000, id: PeerID(word0: 3, word1: 4, word2: 5, word3: 6))
     let taken = BodyTaken(number: 1 << 63, node: 9, count: 2)
@@ -26,8 +26,17 @@ import Wire
       node: 7, number: 8,
       programs: [PassedNotice.Program(id: key.id, presence: PresenceID(rawValue: 5))],
       notice: ChannelNotice(channel: Bytes32(key.id), .head(epoch: 1, revision: 2)))
+    let relays = RelaysOfNode(node: 7, relays: [key.id, .zero])
+    let wish = GrantWish(
+      number: 8, relay: key.id, node: 7, member: noticed.programs[0], channel: .zero, uid: 3,
+      role: .audience)
+    let ended = SeatsEnded([EndedSeat(channel: .zero, uid: 3, until: 1 << 41)])
     let words = [NodeWord.superseded(key), .message(message(name: nil)), .taken(taken)]
-    for word in words + [.moved(moved), .banned(banned), .asked(asked), .noticed(noticed)] {
+    let others: [NodeWord] = [
+      .moved(moved), .banned(banned), .asked(asked), .noticed(noticed), .relays(relays),
+      .wished(wish), .ended(ended),
+    ]
+    for word in words + others {
       #expect(try NodeWord(parsing: word.bytes.span) == word)
       for length in word.bytes.indices {
         let part = Array(word.bytes.prefix(length))

@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 
-from channels import level, named, tone
+from channels import level, named, start_relay, tone
 from lab import ADDRESS, BIN, PORT, ROOT, sh
 from probes import Skip
 from scenarios import equal, outcome, ready, scenario, speech
@@ -599,8 +599,9 @@ class Metered:
         redis = ("--redis", f"unix://{self.redis.socket}", "--cluster-secret", self.secret)
         return (*redis, "--metrics", f"{ADDRESS['r']}:{9101 + number}")
 
-    def start(self, number):
-        program = self.lab.rendezvous(f"data-{number}", PORT + number, self.options(number))
+    def start(self, number, *words):
+        options = (*self.options(number), *words)
+        program = self.lab.rendezvous(f"data-{number}", PORT + number, options)
         self.programs.append(program)
 
     def members(self, number):
@@ -677,9 +678,54 @@ def a_channel_outlives_two_of_its_three_nodes(lab):
     for number in range(2):
         service.programs[number].process.send_signal(signal.SIGKILL)
         time.sleep(12)
-    for program, name, hertz in zip(people, ("alice", "bob"), (700, 440), strict=True):
+    for program, name in zip(people, ("alice", "bob"), strict=True):
         equal(named(program, "userOffline"), [], f"who has gone for {name}")
     for program, name, hertz in zip(people, ("alice", "bob"), (700, 440), strict=True):
         equal(program.wait(30), 0, f"exit code ({program.describe()})")
         equal(silent(lab.path(f"{name}.wav"), hertz, range(3, 28)), [], f"silent for {name}")
     return "nobody was gone, and no second without sound, in 24 s after the first node died"
+
+
+@scenario
+def a_relay_of_one_node_for_a_channel_of_another(lab):
+    """Alice and bob are at two nodes. The relay is at the one that does not have the channel."""
+    service = Metered(lab)
+    printed = sh(f"{BIN}/earshot-relay", "--print-id", "--data", lab.path("relay")).stdout
+    with open(lab.path("relays"), "w") as file:
+        file.write(printed)
+    for number in range(2):
+        service.start(number, "--relay-key", lab.path("relays"))
+    first = service.programs[0]
+    own = next(line["identity"] for line in first.lines() if line["type"] == "listening")
+    start_relay(lab, own)
+    room = next(room for room in ROOMS if home_of(service, room) == 1)
+    people = []
+    for number, (name, hertz) in enumerate((("alice", 440), ("bob", 700))):
+        tone(lab.path(f"{name}-in.wav"), hertz, 30)
+        words = ("--play", lab.path(f"{name}-in.wav"), "--save", lab.path(f"{name}.wav"))
+        more = ("--relay-only", "--duration", "10")
+        person = service.join("ab"[number], number, *words, *more, identity=name, room=room)
+        people.append(person)
+    for person in people:
+        person.wait_line(lambda line: line.get("name") == "relayFirstFrame", 8)
+    for person, name, hertz in zip(people, ("alice", "bob"), (700, 440), strict=True):
+        equal(person.wait(20), 0, f"exit code ({person.describe()})")
+        equal(silent(lab.path(f"{name}.wav"), hertz, range(4, 8)), [], f"silent for {name}")
+    return f"heard in {room} by the relay of the other node"
+
+
+ROOMS = ("tea", "milk", "rum", "gin", "soda", "mead", "cider", "water")
+
+
+def home_of(service, room):
+    """The node that has a channel: that of somebody who is in it for a moment."""
+    words = ("--role", "audience")
+    guest = service.join("a", 0, *words, identity="guest", room=room)
+    guest.wait_line(lambda line: line.get("name") == "channelJoined", 5)
+    while 1 not in (counts := [service.members(number) for number in range(2)]):
+        time.sleep(0.05)
+    guest.signal(signal.SIGTERM)
+    guest.wait(5)
+    while sum(service.members(number) for number in range(2)):
+        time.sleep(0.05)
+    return counts.index(1)

@@ -17,13 +17,15 @@ struct ChannelHomes {
   mutating func handle(_ alive: [[UInt8]], isNew: Bool, sent: Instant) {
     if isNew || !isFresh(now: sent) { settlingEnd = sent + Self.patience }
     beat = sent
-    let isSettling = settlingEnd.map { sent < $0 } ?? false
-    let kept = isSettling ? nodes.filter { !alive.contains($0) } : []
+    let kept = isSettling(now: sent) ? nodes.filter { !alive.contains($0) } : []
     let all = (alive + kept).sorted { $0.lexicographicallyPrecedes($1) }
     guard all != nodes else { return }
     nodes = all
     version += 1
   }
+
+  /// Whether others may be there that have not spoken yet.
+  func isSettling(now: Instant) -> Bool { settlingEnd.map { now < $0 } ?? true }
 
   /// Whether others count on this node, and it on what it knows of them.
   func isFresh(now: Instant) -> Bool { beat.map { now - $0 < Self.patience } ?? false }

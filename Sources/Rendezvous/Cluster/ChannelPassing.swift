@@ -58,11 +58,19 @@ extension PassedNotice {
   /// nothing is believed.
   func deliver(in machine: inout RendezvousMachine, now: Instant) {
     guard let shared = machine.store.shared, machine.storeWork.passages.insert(number),
-      ChannelHome(of: notice.channel, shared, now: now) == .node(shared.hash(of: node))
+      isGrant || ChannelHome(of: notice.channel, shared, now: now) == .node(shared.hash(of: node))
     else { return }
     if case .welcome(let welcome) = notice.content {
       machine.channels.directory.raiseJoinNumber(to: welcome.joinNumber)
     }
+    hand(to: &machine, now: now)
+  }
+
+  /// A node gives grants for its relays, whichever node has the channel.
+  private var isGrant: Bool { if case .relay = notice.content { true } else { false } }
+
+  /// Gives it to the clients here that it is for.
+  func hand(to machine: inout RendezvousMachine, now: Instant) {
     let bytes = RendezvousMessage.channelNotice(notice).bytes
     for program in programs {
       guard let slot = machine.registry.find(program.id, program.presence) else { continue }
@@ -141,9 +149,14 @@ extension ChannelService {
   static func settleHomes(in machine: inout RendezvousMachine, now: Instant) {
     guard let shared = machine.store.shared else { return }
     machine.channels.directory.setInTouch(shared.isInTouch(now: now), now: now)
+    machine.channels.relays.others.isIncomplete =
+      !shared.isInTouch(now: now) || shared.standing.homes.isSettling(now: now)
+    machine.channels.relays.others.forgetOld(now: now)
     let version = shared.standing.homes.version
     guard shared.isInTouch(now: now), machine.storeWork.homesVersion != version else { return }
     machine.storeWork.homesVersion = version
+    // A node that has just come was not told of them.
+    machine.channels.relays.repeatEnded()
     machine.channels.directory.abandon { channel in
       ChannelHome(of: channel, shared, now: now) != .here
     }

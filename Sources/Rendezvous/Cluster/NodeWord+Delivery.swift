@@ -12,6 +12,9 @@ extension NodeWord {
     case .moved(let program): program.deliver(in: &machine, now: now)
     case .asked(let request): request.deliver(in: &machine, now: now)
     case .noticed(let notice): notice.deliver(in: &machine, now: now)
+    case .relays(let relays): machine.channels.relays.others.handle(relays, now: now)
+    case .wished(let wish): wish.deliver(in: &machine, now: now)
+    case .ended(let seats): seats.deliver(in: &machine, now: now)
     case .banned(let member): ChannelService.keepOut(StoredBan(member), in: &machine, now: now)
     }
   }

@@ -96,6 +96,7 @@ struct StoreWork {
     machine.storeWork.beatDue = now + Self.beatPace
     shared.beat(isComplete: machine.storeWork.nextSlot == nil, now: now)
     ChannelService.settleHomes(in: &machine, now: now)
+    ChannelService.announceRelays(of: &machine)
     if shared.isConnected {
       ChannelService.keepNewBans(in: &machine, now: now)
       machine.registry.forgetOwners()

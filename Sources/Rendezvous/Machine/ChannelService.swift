@@ -56,10 +56,16 @@ struct ChannelService {
     }
     guard let seat = directory.seat(for: request, from: program, now: now) else { return }
     guard mayCheck else { return directory.answer(request, .tooManyRequests, to: program) }
-    if let grant = relays.grant(seat, to: program.id, settings, now: now) {
+    guard let (relay, node) = relays.place(of: seat.channel) else {
+      if relays.others.isIncomplete { return }
+      return directory.answer(request, .noRelay, to: program)
+    }
+    guard node == 0 else {
+      return relays.ask(
+        node, for: seat, at: relay, to: program, from: settings.identity.id.word0)
+    }
+    if let grant = relays.grant(seat, by: relay, to: program.id, settings, now: now) {
       directory.answer(request, grant, to: program)
-    } else {
-      directory.answer(request, .noRelay, to: program)
     }
   }
 
@@ -163,100 +169,4 @@ struct ChannelService {
       isCongestionExperienced: packet.marks.isCongestionExperienced,
       byteCount: packet.byteCount, demand: demand, now: now) ?? demand
   }
-}
-
-/// The relays that are registered, and grants for seats there (docs/protocol/relay.md §1, §2).
-struct RelayTable {
-  private struct Entry {
-    let slot: UInt32
-    let id: PeerID
-    let address: SocketAddress
-  }
-
-  /// In the order in which they came; a relay has one entry.
-  private var entries: [Entry] = []
-  /// Seats that are over: removals of ten minutes, 1.7 a second, a quarter of them by one network.
-  private var ended = EndedSeats(limit: 1024)
-  /// What relays are to be told.
-  private var news: [(slot: UInt32, seats: SeatsEnded)] = []
-
-  /// - Throws: Where the operator has not named the client, or nothing can be sent there.
-  mutating func insert(
-    _ here: RelayHere, of slot: UInt32, _ client: ClientRecord, _ settings: borrowing ServerSettings
-  ) throws(WireError) {
-    let address = Self.address(here.address, of: client)
-    guard settings.relayIDs.contains(client.id), !address.isUnsendable else {
-      throw .invalid("relay", at: 0)
-    }
-    entries.removeAll { $0.slot == slot || $0.id == client.id }
-    entries.append(Entry(slot: slot, id: client.id, address: address))
-    // It may have missed some.
-    for seat in ended.all { queueNews(slot, seat) }
-  }
-
-  /// Where a relay listens that says so; unspecified = where its session is, with that port.
-  static func address(_ told: SocketAddress, of client: ClientRecord) -> SocketAddress {
-    let seen = client.address
-    guard told.isUnspecified else { return told }
-    return SocketAddress(family: seen.family, high: seen.high, low: seen.low, port: told.port)
-  }
-
-  mutating func remove(_ slot: UInt32) {
-    entries.removeAll { $0.slot == slot }
-    news.removeAll { $0.slot == slot }
-  }
-
-  /// Ends a seat at whichever relay has it, with all grants that it was given so far.
-  mutating func end(_ uid: UInt32, of channel: Bytes32, unixMilliseconds: UInt64) {
-    ended.end(unixMilliseconds: unixMilliseconds)
-    let seat = EndedSeat(
-      channel: channel, uid: uid, until: unixMilliseconds &+ Self.grantLife)
-    ended.insert(seat)
-    for entry in entries { queueNews(entry.slot, seat) }
-  }
-
-  /// A message that is due.
-  mutating func pollNews() -> (slot: UInt32, seats: SeatsEnded)? {
-    news.isEmpty ? nil : news.removeFirst()
-  }
-
-  /// All of a step leave at its end, as many in a message as it holds: a thousand tokens may end at
-  /// one moment.
-  private mutating func queueNews(_ slot: UInt32, _ seat: EndedSeat) {
-    let last = news.lastIndex { $0.slot == slot }
-    if let last, news[last].seats.seats.count < SeatsEnded.limit {
-      news[last].seats.seats.append(seat)
-    } else {
-      news.append((slot, SeatsEnded([seat])))
-    }
-  }
-
-  /// A grant for a seat: of one channel all at the same relay; `nil` where none is registered.
-  func grant(
-    _ seat: SeatClaim, to member: PeerID, _ settings: borrowing ServerSettings, now: Instant
-  ) -> ChannelRelayGrant? {
-    // The relay with the highest weight for the channel: if one goes, the others keep theirs. One
-    // that was not heard of for a while keeps its channels: who is there may hear it well, and
-    // newcomers at another one would be heard by nobody.
-    let relay = entries.max { weight(of: $0, seat.channel) < weight(of: $1, seat.channel) }
-    guard let relay else { return nil }
-    var claims = TokenClaims(
-      audience: "\(relay.id)", subject: member, scope: seat.scope,
-      expires: settings.unixMilliseconds(now) + Self.grantLife, uid: seat.uid)
-    // What has ended has ended with all grants of before, and with none of a moment later.
-    claims.isExact = true
-    // Two of one moment are the same bytes: Ed25519 has no dice.
-    let token = PublicToken(signing: claims.json) { settings.identity.signToken($0) }
-    return ChannelRelayGrant(
-      relay: relay.id, address: relay.address, token: Array(token.text.utf8))
-  }
-
-  /// Rendezvous hashing: the same for all who ask.
-  private func weight(of entry: Entry, _ channel: Bytes32) -> UInt64 {
-    let id = PeerID(channel.bytes) ?? .zero
-    return (entry.id.word0 ^ id.word0) &* 0x9E37_79B9_7F4A_7C15
-  }
-
-  /// In ms: a rendezvous may be away for as long.
-  private static let grantLife: UInt64 = 600_000
 }

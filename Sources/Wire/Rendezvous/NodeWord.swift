@@ -9,6 +9,9 @@ package enum NodeWord: Equatable, Sendable {
   case banned(MemberBanned)
   case asked(PassedRequest)
   case noticed(PassedNotice)
+  case relays(RelaysOfNode)
+  case wished(GrantWish)
+  case ended(SeatsEnded)
 
   package init(parsing bytes: Span<UInt8>) throws(WireError) {
     switch bytes.count > 0 ? bytes[0] : 0 {
@@ -18,6 +21,9 @@ package enum NodeWord: Equatable, Sendable {
     case MemberBanned.type: self = .banned(try MemberBanned(parsing: bytes))
     case PassedRequest.type: self = .asked(try PassedRequest(parsing: bytes))
     case PassedNotice.type: self = .noticed(try PassedNotice(parsing: bytes))
+    case RelaysOfNode.type: self = .relays(try RelaysOfNode(parsing: bytes))
+    case GrantWish.type: self = .wished(try GrantWish(parsing: bytes))
+    case SeatsEnded.type: self = .ended(try SeatsEnded(parsing: bytes))
     default: self = .message(try NodeMessage(parsing: bytes))
     }
   }
@@ -31,6 +37,9 @@ package enum NodeWord: Equatable, Sendable {
     case .banned(let member): member.bytes
     case .asked(let request): request.bytes
     case .noticed(let notice): notice.bytes
+    case .relays(let relays): relays.bytes
+    case .wished(let wish): wish.bytes
+    case .ended(let seats): seats.bytes
     }
   }
 }

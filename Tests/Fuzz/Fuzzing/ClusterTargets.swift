@@ -59,7 +59,15 @@ extension FuzzTarget {
       .head(epoch: 1, revision: 2), .gone(stay: 4, .lost),
       .proven(uid: 3, joinNumber: 6, token: [1]),
     ]
-    return asked
+    let member = PassedNotice.Program(id: .zero, presence: PresenceID(rawValue: 7))
+    let relays = [
+      RelaysOfNode(node: 1, relays: [.zero]).bytes,
+      GrantWish(
+        number: 1, relay: .zero, node: 2, member: member, channel: .zero, uid: 3, role: .host
+      ).bytes,
+      SeatsEnded([EndedSeat(channel: .zero, uid: 3, until: 4)]).bytes,
+    ]
+    return asked + relays
       + notices.map { content in
         PassedNotice(
           node: 1, number: 2,

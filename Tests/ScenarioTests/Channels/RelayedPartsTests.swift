@@ -251,7 +251,7 @@ struct RelayedPartsTests {
     #expect(rendezvous.counters.messagesInvalid == 0)
     let seat = SeatClaim(channel: .zero, uid: 1, role: .host)
     let grant = rendezvous.channels.relays.grant(
-      seat, to: server.id, rendezvous.settings, now: now)
+      seat, by: relay.id, to: server.id, rendezvous.settings, now: now)
     #expect(grant?.relay == relay.id && grant?.address == here)
     machine.shutDown(now: now)
     let isQuiet = machine.isQuiet

@@ -1,0 +1,154 @@
+import Channels
+import Forwarding
+import Primitives
+import SecureSession
+import Tokens
+import Wire
+
+/// The relays that are registered, and grants for seats there (docs/protocol/relay.md §1, §2).
+struct RelayTable {
+  private struct Entry {
+    let slot: UInt32
+    let id: PeerID
+    let address: SocketAddress
+  }
+
+  /// In the order in which they came; a relay has one entry.
+  private var entries: [Entry] = []
+  /// Seats that are over: removals of ten minutes, 1.7 a second, a quarter of them by one network.
+  private var ended = EndedSeats(limit: 1024)
+  /// What relays are to be told.
+  private var news: [(slot: UInt32, seats: SeatsEnded)] = []
+  /// Those of other nodes.
+  var others = OtherRelays()
+  /// Others were told last that there are some here.
+  var isAnnounced = false
+  /// What other nodes are to be told, until the end of a step.
+  private var wishes: [(wish: GrantWish, node: UInt64)] = []
+  private var untold: [EndedSeat] = []
+
+  /// The relays that are registered here.
+  var own: [PeerID] { entries.map(\.id) }
+
+  /// - Throws: Where the operator has not named the client, or nothing can be sent there.
+  mutating func insert(
+    _ here: RelayHere, of slot: UInt32, _ client: ClientRecord, _ settings: borrowing ServerSettings
+  ) throws(WireError) {
+    let address = Self.address(here.address, of: client)
+    guard settings.relayIDs.contains(client.id), !address.isUnsendable else {
+      throw .invalid("relay", at: 0)
+    }
+    entries.removeAll { $0.slot == slot || $0.id == client.id }
+    entries.append(Entry(slot: slot, id: client.id, address: address))
+    // It may have missed some.
+    for seat in ended.all { queueNews(slot, seat) }
+  }
+
+  /// Where a relay listens that says so; unspecified = where its session is, with that port.
+  static func address(_ told: SocketAddress, of client: ClientRecord) -> SocketAddress {
+    let seen = client.address
+    guard told.isUnspecified else { return told }
+    return SocketAddress(family: seen.family, high: seen.high, low: seen.low, port: told.port)
+  }
+
+  mutating func remove(_ slot: UInt32) {
+    entries.removeAll { $0.slot == slot }
+    news.removeAll { $0.slot == slot }
+  }
+
+  /// Ends a seat at whichever relay has it, with all grants that it was given so far.
+  mutating func end(_ uid: UInt32, of channel: Bytes32, unixMilliseconds: UInt64) {
+    ended.end(unixMilliseconds: unixMilliseconds)
+    let seat = EndedSeat(
+      channel: channel, uid: uid, until: unixMilliseconds &+ Self.grantLife)
+    ended.insert(seat)
+    untold.append(seat)
+    for entry in entries { queueNews(entry.slot, seat) }
+  }
+
+  /// Another node has ended a seat: all grants that were given for it here are of before.
+  mutating func end(_ told: EndedSeat, unixMilliseconds: UInt64) {
+    ended.end(unixMilliseconds: unixMilliseconds)
+    let claim = SeatClaim(
+      channel: told.channel, uid: told.uid, role: .audience, expires: told.until)
+    guard told.until > unixMilliseconds, !ended.contains(claim) else { return }
+    let until = max(told.until, unixMilliseconds &+ Self.grantLife)
+    let seat = EndedSeat(channel: told.channel, uid: told.uid, until: until)
+    ended.insert(seat)
+    for entry in entries { queueNews(entry.slot, seat) }
+  }
+
+  /// Other nodes are to be told once more of all seats that are over.
+  mutating func repeatEnded() { untold = ended.all }
+
+  /// What other nodes are to be told.
+  mutating func pollPassages() -> (wishes: [(GrantWish, node: UInt64)], ended: [EndedSeat]) {
+    defer { (wishes, untold) = ([], []) }
+    return (wishes, untold)
+  }
+
+  /// Asks the node of a relay to give a member a grant.
+  mutating func ask(
+    _ node: UInt64, for seat: SeatClaim, at relay: PeerID, to program: ChannelProgram,
+    from own: UInt64
+  ) {
+    let member = PassedNotice.Program(id: program.id, presence: program.presence)
+    let wish = GrantWish(
+      number: 0, relay: relay, node: program.isAway ? program.node : own,
+      member: member, channel: seat.channel, uid: seat.uid, role: seat.role)
+    wishes.append((wish, node))
+  }
+
+  /// A message that is due.
+  mutating func pollNews() -> (slot: UInt32, seats: SeatsEnded)? {
+    news.isEmpty ? nil : news.removeFirst()
+  }
+
+  /// All of a step leave at its end, as many in a message as it holds: a thousand tokens may end at
+  /// one moment.
+  private mutating func queueNews(_ slot: UInt32, _ seat: EndedSeat) {
+    let last = news.lastIndex { $0.slot == slot }
+    if let last, news[last].seats.seats.count < SeatsEnded.limit {
+      news[last].seats.seats.append(seat)
+    } else {
+      news.append((slot, SeatsEnded([seat])))
+    }
+  }
+
+  /// The relay of a channel, of all that are registered, and at which node it is (0 = here); `nil`
+  /// where there is none.
+  func place(of channel: Bytes32) -> (relay: PeerID, node: UInt64)? {
+    let here = entries.map { (relay: $0.id, node: UInt64(0)) }
+    let away = others.all.filter { other in !here.contains { $0.relay == other.relay } }
+    // The relay with the highest weight for the channel: if one goes, the others keep theirs. One
+    // that was not heard of for a while keeps its channels: who is there may hear it well, and
+    // newcomers at another one would be heard by nobody.
+    return (here + away).max { weight(of: $0.relay, channel) < weight(of: $1.relay, channel) }
+  }
+
+  /// A grant for a seat at a relay; `nil` where it is not registered here.
+  func grant(
+    _ seat: SeatClaim, by id: PeerID, to member: PeerID, _ settings: borrowing ServerSettings,
+    now: Instant
+  ) -> ChannelRelayGrant? {
+    guard let relay = entries.first(where: { $0.id == id }) else { return nil }
+    var claims = TokenClaims(
+      audience: "\(relay.id)", subject: member, scope: seat.scope,
+      expires: settings.unixMilliseconds(now) + Self.grantLife, uid: seat.uid)
+    // What has ended has ended with all grants of before, and with none of a moment later.
+    claims.isExact = true
+    // Two of one moment are the same bytes: Ed25519 has no dice.
+    let token = PublicToken(signing: claims.json) { settings.identity.signToken($0) }
+    return ChannelRelayGrant(
+      relay: relay.id, address: relay.address, token: Array(token.text.utf8))
+  }
+
+  /// Rendezvous hashing: the same for all who ask.
+  private func weight(of relay: PeerID, _ channel: Bytes32) -> UInt64 {
+    let id = PeerID(channel.bytes) ?? .zero
+    return (relay.word0 ^ id.word0) &* 0x9E37_79B9_7F4A_7C15
+  }
+
+  /// In ms: a rendezvous may be away for as long.
+  private static let grantLife: UInt64 = 600_000
+}

@@ -1,0 +1,117 @@
+package import Primitives
+
+/// The relays that are registered at a node (docs/protocol/cluster.md §9).
+///
+///     type 1 = 8 · node 8 · count 1 · IDs 32
+package struct RelaysOfNode: Equatable, Sendable {
+  /// The most relays of one node that others use.
+  package static let limit = 16
+
+  /// By the first 8 bytes of its ID.
+  package var node: UInt64
+  /// 0...`limit`.
+  package var relays: [PeerID]
+
+  package init(node: UInt64, relays: [PeerID]) {
+    self.node = node
+    self.relays = relays
+  }
+
+  package init(parsing bytes: Span<UInt8>) throws(WireError) {
+    var reader = ByteReader(bytes)
+    guard try reader.readUInt8("type") == Self.type else { throw .invalid("type", at: 0) }
+    node = try reader.readUInt64("node")
+    let place = reader.offset
+    let count = Int(try reader.readUInt8("count"))
+    guard count <= Self.limit else { throw .invalid("count", at: place) }
+    relays = []
+    for _ in 0..<count { relays.append(try PeerID(parsing: &reader)) }
+    try reader.expectEnd("relays of a node")
+  }
+
+  package var bytes: [UInt8] {
+    var bytes: [UInt8] = [Self.type]
+    bytes.append(littleEndian: node)
+    bytes.append(UInt8(clamping: relays.count))
+    for relay in relays { relay.write(to: &bytes) }
+    return bytes
+  }
+
+  static let type: UInt8 = 8
+}
+
+/// The node that has a channel asks the node of a relay to give a member a grant
+/// (docs/protocol/cluster.md §9).
+///
+///     type 1 = 9 · number 8 · relay 32 · node 8 · ID 32 · presence 8 · channel 32 · uid 4 · role 1
+package struct GrantWish: Equatable, Sendable {
+  /// Random: what comes again is known by it.
+  package var number: UInt64
+  package var relay: PeerID
+  /// Where the member's session is.
+  package var node: UInt64
+  package var member: PassedNotice.Program
+  package var channel: Bytes32
+  package var uid: UInt32
+  package var role: MemberRole
+
+  package init(
+    number: UInt64, relay: PeerID, node: UInt64, member: PassedNotice.Program, channel: Bytes32,
+    uid: UInt32, role: MemberRole
+  ) {
+    self.number = number
+    self.relay = relay
+    self.node = node
+    self.member = member
+    self.channel = channel
+    self.uid = uid
+    self.role = role
+  }
+
+  package init(parsing bytes: Span<UInt8>) throws(WireError) {
+    var reader = ByteReader(bytes)
+    guard try reader.readUInt8("type") == Self.type else { throw .invalid("type", at: 0) }
+    number = try reader.readUInt64("number")
+    relay = try PeerID(parsing: &reader)
+    node = try reader.readUInt64("node")
+    let id = try PeerID(parsing: &reader)
+    member = PassedNotice.Program(id: id, presence: try PresenceID(parsing: &reader))
+    channel = try Bytes32(parsing: &reader, "channel")
+    uid = try reader.readUID()
+    role = try reader.readRole()
+    try reader.expectEnd("wish for a grant")
+  }
+
+  package var bytes: [UInt8] {
+    var bytes: [UInt8] = [Self.type]
+    bytes.append(littleEndian: number)
+    relay.write(to: &bytes)
+    bytes.append(littleEndian: node)
+    member.id.write(to: &bytes)
+    member.presence.write(to: &bytes)
+    bytes += channel.bytes
+    bytes.append(littleEndian: uid)
+    bytes.append(role.rawValue)
+    return bytes
+  }
+
+  static let type: UInt8 = 9
+}
+
+extension SeatsEnded {
+  /// The same between nodes (docs/protocol/cluster.md §9): type 1 = 10, then as for a relay.
+  package init(parsing bytes: Span<UInt8>) throws(WireError) {
+    var reader = ByteReader(bytes)
+    guard try reader.readUInt8("type") == Self.type else { throw .invalid("type", at: 0) }
+    self = try SeatsEnded(fields: &reader)
+    try reader.expectEnd("seats ended")
+  }
+
+  package var bytes: [UInt8] {
+    var bytes: [UInt8] = [Self.type]
+    writeFields(to: &bytes)
+    return bytes
+  }
+
+  static let type: UInt8 = 10
+}
