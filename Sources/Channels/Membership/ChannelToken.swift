@@ -90,8 +90,12 @@ struct CommandQueue {
 }
 
 extension ChannelRelayGrant {
-  /// The role that it gives, as it says: nothing of it is proven. `nil` where that cannot be read.
-  package var statedRole: MemberRole? {
+  /// Whether it is for that role: one that was asked for before the role changed is for another.
+  /// True where it cannot be read.
+  package func suits(_ role: MemberRole) -> Bool { (statedRole ?? role) == role }
+
+  /// The role that it gives, as it says: nothing of it is proven.
+  private var statedRole: MemberRole? {
     do throws(TokenFault) {
       let token = try PublicToken(parsing: String(decoding: self.token, as: UTF8.self))
       return try TokenClaims(json: token.payload).seat?.role

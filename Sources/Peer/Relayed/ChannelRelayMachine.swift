@@ -67,7 +67,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     watch = SilenceWatch(chance: random.unit(), now: now)
     self.random = random
     self.identity = identity
-    askForRole(grant: settings.grant)
+    if !settings.grant.suits(role) { publish(.grantNeeded) }
     link.start(now: now, identity: &self.identity)
     keys.startPublishing()
     settle(now: now)
@@ -145,13 +145,8 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   package mutating func renew(_ grant: ChannelRelayGrant, now: Instant) {
     guard grant.relay == settings.grant.relay else { return }
     link.renewToken(grant.token, now: now, identity: &identity)
-    askForRole(grant: grant)
+    if !grant.suits(role) { publish(.grantNeeded) }
     settle(now: now)
-  }
-
-  /// One that was asked for before our role changed is not for the role that we have.
-  private mutating func askForRole(grant: ChannelRelayGrant) {
-    if let stated = grant.statedRole, stated != role { publish(.grantNeeded) }
   }
 
   /// Our own role is another one. Who only listens from now on is silent at once; who may publish

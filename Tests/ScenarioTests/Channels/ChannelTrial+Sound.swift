@@ -126,7 +126,7 @@ extension ChannelTrial {
       && present.allSatisfy { $0.client.members(of: channel.id) == truth }
   }
 
-  /// Whether somebody keeps one on its roster who is not there, and says that the roster is not exact.
+  /// Whether somebody keeps one on its roster who is not there, and says that it is not exact.
   var awaitsOthers: Bool {
     let truth = directory.members(of: channel.id)
     return present.contains { end in
