@@ -37,8 +37,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   ) throws(MembershipFault) {
     var random = random
     self.settings = settings
-    let unix =
-      UInt64(clamping: settings.wallClockAtZero) &+ now.nanoseconds / 1_000_000
+    let unix = UInt64(clamping: settings.wallClockAtZero) &+ now.nanoseconds / 1_000_000
     members = RelayedMembers(settings.channel, own: settings.own.uid)
     talk = RelayedTalk(messages: RelayedMessages(epoch: unix))
     let card: ContactCard
