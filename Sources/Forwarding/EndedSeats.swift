@@ -1,4 +1,4 @@
-import Primitives
+package import Primitives
 package import Tokens
 package import Wire
 
@@ -47,6 +47,11 @@ package struct EndedSeats: Sendable {
   /// Whether a grant is one of those that are worth nothing.
   package func contains(_ claim: SeatClaim) -> Bool {
     untils[Member(channel: claim.channel, uid: claim.uid)].map { claim.expires <= $0 } ?? false
+  }
+
+  /// Until when a member's grants are worth nothing; `nil` = they may be good.
+  package func until(of uid: UInt32, in channel: Bytes32) -> UInt64? {
+    untils[Member(channel: channel, uid: uid)]
   }
 
   private mutating func remove(where isOver: (EndedSeat) -> Bool) {

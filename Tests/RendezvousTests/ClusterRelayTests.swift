@@ -23,8 +23,9 @@ import Wire
   private let rooms: [ChannelIdentity]
 
   init() throws {
-    world = ClusterWorld(relayIDs: [relay.id])
-    rooms = try (0..<8).map { number in
+    // The third node has no clients.
+    world = ClusterWorld(nodeCount: 3, relayIDs: [relay.id])
+    rooms = try (0..<16).map { number in
       ChannelIdentity(
         name: try #require(PeerName("tea-\(number)")), key: Self.key.publicKey)
     }
@@ -118,6 +119,58 @@ import Wire
       world.run(.seconds(1))
       #expect(seatsEnded.isEmpty)
     }
+  }
+
+  /// Goal: what ended once ends nobody's seat a second time, whoever comes or goes.
+  @Test(arguments: [Int64(0), 30, -30])
+  func `nodes that change put nobody off a seat again, whatever their clocks show`(
+    ahead: Int64
+  ) throws {
+    for node in [1, 2] { world.nodes[node].setWallClock(ahead: ahead) }
+    try register()
+    let limit = (Server.unixSeconds + 630) * 1000
+    for room in rooms {
+      for person in people.indices { enter(person, room) }
+      ask(1, room, number: 1, .remove(uid: 5, banSeconds: 0))
+    }
+    #expect(Set(seatsEnded.map(\.channel)) == Set(rooms.map(\.id)))
+    // By the relay's own clock no later than the grants that its node has given.
+    #expect(seatsEnded.allSatisfy { $0.until < limit })
+    relay.messages = []
+    world.kill(2)
+    world.run(.seconds(45))
+    #expect(seatsEnded.isEmpty)
+  }
+
+  /// Goal: a removal counts at the relays of other nodes as well, once there is Redis again.
+  @Test func `who was removed while there was no Redis is told of when it is back`() throws {
+    try register()
+    for room in rooms { for person in people.indices { enter(person, room) } }
+    relay.messages = []
+    for node in world.nodes { node.setRedis(isThere: false) }
+    world.run(.milliseconds(500))
+    people[1].messages = []
+    for room in rooms { ask(1, room, number: 1, .remove(uid: 5, banSeconds: 0)) }
+    #expect(seatsEnded.isEmpty)
+    for node in world.nodes { node.setRedis(isThere: true) }
+    world.run(.seconds(40))
+    let told = Set(seatsEnded.map(\.channel))
+    // Channels of the node at which the removal was asked for.
+    #expect(!told.isEmpty && told.count == seatsEnded.count)
+  }
+
+  /// Goal: what a hostile Redis has kept for longer than a grant lives gives nobody a seat.
+  @Test func `a wish for a grant that was kept back is worth nothing later`() throws {
+    try register()
+    for room in rooms { for person in people.indices { enter(person, room) } }
+    for client in people { client.messages = [] }
+    world.redis.holdsPosts = true
+    for room in rooms { ask(1, room, number: 1, .relay) }
+    let before = rooms.filter { grant(1, $0) != nil }.count
+    for node in world.nodes { node.setWallClock(ahead: 700) }
+    world.redis.releasePosts()
+    world.run(.seconds(2))
+    #expect(rooms.filter { grant(1, $0) != nil }.count == before)
   }
 
   /// A relay that registers after a removal is told of it as well.

@@ -41,6 +41,9 @@ package final class RedisModel {
   package private(set) var state = State()
   private var posts: [[UInt8]: [[UInt8]]] = [:]
   private var readCounts: [[UInt8]: Int] = [:]
+  /// What nodes say is kept back, as a hostile Redis may.
+  package var holdsPosts = false
+  private var held: [(channel: [UInt8], body: [UInt8])] = []
   /// The server's own clock, in ms.
   package var milliseconds: UInt64 = 0
 
@@ -70,6 +73,12 @@ package final class RedisModel {
 
   /// Says all that was ever sent once more, as a hostile Redis may.
   package func repeatPosts() { readCounts = [:] }
+
+  /// What was kept back is said now.
+  package func releasePosts() {
+    for post in held { posts[post.channel, default: []].append(post.body) }
+    (held, holdsPosts) = ([], false)
+  }
 
   /// All keys and values: what whoever reads the memory of Redis sees.
   package var contents: [[UInt8]] {
@@ -101,7 +110,11 @@ package final class RedisModel {
         state.bans.sorted { $0.key.lexicographicallyPrecedes($1.key) }
           .flatMap { [.bytes($0.key), .bytes($0.value)] })
     case .send:
-      posts[words[0], default: []].append(words[1])
+      if holdsPosts {
+        held.append((words[0], words[1]))
+      } else {
+        posts[words[0], default: []].append(words[1])
+      }
       return .number(1)
     }
   }

@@ -49,11 +49,15 @@ class RoutedLab(Lab):
 
     def __enter__(self):
         super().__enter__()
-        sh("ip", "netns", "add", self.ns("x"))
-        sh("ip", "-n", self.ns("x"), "link", "set", "lo", "up")
-        self.set("a", "net/ipv4/ip_forward", 1)
-        for host in "br":
-            sh("ip", "-n", self.ns(host), "route", "add", NETWORK, "via", ADDRESS["a"])
+        try:
+            sh("ip", "netns", "add", self.ns("x"))
+            sh("ip", "-n", self.ns("x"), "link", "set", "lo", "up")
+            self.set("a", "net/ipv4/ip_forward", 1)
+            for host in "br":
+                sh("ip", "-n", self.ns(host), "route", "add", NETWORK, "via", ADDRESS["a"])
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *exception):
@@ -90,7 +94,8 @@ class RoutedLab(Lab):
         """Ends it; gives how late it has ever been, in milliseconds."""
         line.signal(signal.SIGINT)
         line.wait(5)
-        counts = next(found for found in line.lines() if found.get("type") == "counts")
+        counts = next((found for found in line.lines() if found.get("type") == "counts"), None)
+        assert counts, f"the line said nothing at its end: {line.describe()}"
         return counts["lateMaxMicroseconds"] / 1000
 
     def transfer(self, way, algorithm):

@@ -493,21 +493,28 @@ def main(options, root_out):
         return print(f"congestion-check --tcp: skipped, {reason}", file=sys.stderr)
     known = algorithms()
     for name in sorted({c.algorithm for c in cells if c.algorithm and c.algorithm not in known}):
-        print(f"congestion-check --tcp: {name} skipped, not in this kernel", file=sys.stderr)
+        print(
+            f"congestion-check --tcp: {name} skipped, this kernel has not loaded it",
+            file=sys.stderr,
+        )
     cells = [cell for cell in cells if not cell.algorithm or cell.algorithm in known]
-    line = check_line()
-    print(f"line alone: {json.dumps(line)}", flush=True)
-    with tempfile.TemporaryDirectory() as scratch:
-        found = run_cells(options, cells, scratch)
-    record = {"line": line, "cells": found}
-    if options.update or options.fresh and not options.case:
+    if not cells:
+        return print("congestion-check --tcp: skipped, no cell is left", file=sys.stderr)
+    kept = {}
+    if (options.update or options.fresh and not options.case) and os.path.exists(path):
         # Drawn cells stand beside the others, in the place of those that were drawn before.
         with open(path) as file:
             kept = json.load(file)["cells"]
         if options.fresh:
             kept = {name: cell for name, cell in kept.items() if not cell.get("draw")}
-        record["cells"] = kept | found
-    elif options.case:
+    line = check_line()
+    print(f"line alone: {json.dumps(line)}", flush=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        found = run_cells(options, cells, scratch)
+    if not any(cell["runs"] for cell in found.values()):
+        sys.exit("congestion-check --tcp: no call came about; what is there is left as it is")
+    record = {"line": line, "cells": kept | found}
+    if options.case and not options.update:
         return print(report(record))
     write(root_out, record)
 

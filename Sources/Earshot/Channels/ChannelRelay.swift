@@ -65,8 +65,8 @@ public actor ChannelRelay {
   /// Told to leave the relay until it is started again.
   private var isResting = false
   private var isAsking = false
-  /// A grant is waited for, and the question repeated.
-  private var wantsGrant = false
+  private var question = GrantQuestion()
+  private var contact = Contact.none
   /// Why there is no seat, as it was told last.
   private var toldRefusal: RelayRefusal?
   /// Names own messages; above those of all that there were.
@@ -74,8 +74,18 @@ public actor ChannelRelay {
   /// The relay that `driver` talks to.
   private var place: (relay: PeerID, address: SocketAddress)?
 
+  private enum Contact {
+    /// No relay, or it was lost.
+    case none
+    case seated
+    /// The seat is that of a former stay: it does what it can until there is another.
+    case renewing
+  }
+
   /// From one question for a relay to the next.
   private static let askingPace = Duration.seconds(3)
+  /// For a seat of the new stay to be there before the old one counts as lost.
+  private static let patience = Duration.milliseconds(1500)
   /// How late a closed endpoint is seen while waiting for that.
   private static let askingStep = Duration.milliseconds(100)
 
@@ -182,12 +192,13 @@ public actor ChannelRelay {
   // MARK: - The relay
 
   private func acceptGrant(_ grant: ChannelRelayGrant) async {
-    wantsGrant = false
+    question.close()
     guard isWanted else { return }
-    if let driver, let place, place == (grant.relay, grant.address) {
+    let standing = await RelayedMembership.standing(channel.endpoint, channel.name)
+    if let driver, let place, place == (grant.relay, grant.address), !isFormer(driver, standing) {
       return driver.withMachine { machine, now in machine.renew(grant, now: now) }
     }
-    // Another relay, or the same elsewhere: the seat at the former one ends by itself.
+    // Another relay, the same elsewhere, or another stay: the former seat ends by itself.
     dropDriver()
     guard
       var materials = await RelayedMembership.materials(
@@ -219,10 +230,13 @@ public actor ChannelRelay {
     switch event {
     case .connected:
       toldRefusal = nil
+      contact = .seated
       numbers.isLost = false
       emit(streams.begin(now: SystemClock.now))
     case .publishing: beginSending()
-    case .lost: numbers.isLost = true
+    case .lost:
+      contact = .none
+      numbers.isLost = true
     case .grantNeeded: askAgain(after: .zero)
     case .refused(let refusal): handleRefusal(RelayRefusal(refusal))
     case .firstFrame(let uid): handleFirstFrame(of: uid)
@@ -241,14 +255,14 @@ public actor ChannelRelay {
   }
 
   private func askAgain(after wait: Duration) {
-    guard !wantsGrant else { return }
-    wantsGrant = true
+    guard let (number, wait) = question.open(after: wait, now: SystemClock.now) else { return }
     Task {
       guard await channel.endpoint.rest(wait, step: Self.askingStep) else { return }
       // The question or its answer may get lost, and the rendezvous be away.
-      while wantsGrant, isWanted {
+      while question.isOpen(number), isWanted {
         await RelayedMembership.ask(channel.endpoint, channel.name)
-        guard await channel.endpoint.rest(Self.askingPace, step: Self.askingStep) else { return }
+        let pace = question.popPace() ?? Self.askingPace
+        guard await channel.endpoint.rest(pace, step: Self.askingStep) else { return }
       }
     }
   }
@@ -271,14 +285,7 @@ public actor ChannelRelay {
   private func refreshRoster() async {
     let found = await RelayedMembership.standing(channel.endpoint, channel.name)
     guard let standing = found else { return }
-    if let driver, !RelayedMembership.isSame(standing.own, driver.readMachine { $0.settings.own }) {
-      // To others we are somebody new, as after a rendezvous that forgot us: what was sealed for
-      // the one before opens no more.
-      dropDriver()
-      place = nil
-      options.onStep(.lost)
-      return askAgain(after: .zero)
-    }
+    if let driver, isFormer(driver, standing) { return renewSeat() }
     let departures = self.departures
     driver?.withMachine { machine, now in
       for (uid, proof) in standing.proofs.sorted(by: { $0.key < $1.key }) {
@@ -289,6 +296,27 @@ public actor ChannelRelay {
         departures: departures, now: now)
     }
     self.departures = [:]
+  }
+
+  private func isFormer(
+    _ driver: MachineDriver<ChannelRelayMachine>, _ standing: PeerChannels.Standing?
+  ) -> Bool {
+    guard let own = standing?.own else { return false }
+    return !RelayedMembership.isSame(own, driver.readMachine { $0.settings.own })
+  }
+
+  /// To others we are somebody new, as after a rendezvous that forgot us. What is sealed for the
+  /// one before opens no more as soon as they have new seats: until then the old one serves.
+  private func renewSeat() {
+    askAgain(after: .zero)
+    guard contact == .seated else { return }
+    contact = .renewing
+    Task {
+      guard await channel.endpoint.rest(Self.patience, step: Self.askingStep) else { return }
+      guard contact == .renewing, isWanted else { return }
+      contact = .none
+      options.onStep(.lost)
+    }
   }
 
   // MARK: - Sound
@@ -307,6 +335,8 @@ public actor ChannelRelay {
   }
 
   private func sendAudio() {
+    // What nobody takes out of the ring wakes nobody any more.
+    if driver == nil { sound.dropFrames() }
     let hasSent = driver?.withMachine { machine, now in sound.sendFrames(by: &machine, now: now) }
     handleOwnSound(hasSent: hasSent == true)
   }

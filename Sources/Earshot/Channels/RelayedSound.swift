@@ -111,6 +111,12 @@ struct RelayedSound {
     return hasSent
   }
 
+  /// There is no relay: what was encoded meanwhile is not sent later.
+  mutating func dropFrames() {
+    guard let audio = sending?.audio else { return }
+    while audio.rings.toSend.pop({ _, _ in true }) == true { hasKeptBack = true }
+  }
+
   /// The level of what was read since the last frame, as RFC 6464.
   private mutating func measure(_ audio: CallAudio) {
     let now = audio.sums

@@ -28,6 +28,7 @@ extension ChannelRequest {
     case .node(let home):
       let passed = PassedRequest(
         node: shared.node.number, number: machine.random.next(),
+        unixMilliseconds: machine.settings.unixMilliseconds(now),
         joinNumber: machine.channels.directory.lastJoinNumber, id: program.id,
         presence: program.presence, address: address, request: self)
       guard machine.channels.passages.admit(address, machine.limits.passages, now: now),
@@ -44,6 +45,7 @@ extension PassedRequest {
   /// A client of another node asks. The node that passed it on had a signature counted there.
   func deliver(in machine: inout RendezvousMachine, now: Instant) {
     guard let shared = machine.store.shared, node != shared.node.number,
+      !machine.settings.isLate(unixMilliseconds, now: now),
       machine.storeWork.passages.insert(number),
       ChannelHome(of: request.channel, shared, now: now) == .here
     else { return }
@@ -78,6 +80,15 @@ extension PassedNotice {
         machine.counters.answersDropped &+= 1
       }
     }
+  }
+}
+
+extension ServerSettings {
+  /// Whether a request of another node was kept back for longer than grants live. Clocks of nodes
+  /// may differ by as much.
+  func isLate(_ said: UInt64, now: Instant) -> Bool {
+    let own = unixMilliseconds(now)
+    return max(own, said) - min(own, said) > RelayTable.grantLife
   }
 }
 
@@ -152,11 +163,14 @@ extension ChannelService {
     machine.channels.relays.others.isIncomplete =
       !shared.isInTouch(now: now) || shared.standing.homes.isSettling(now: now)
     machine.channels.relays.others.forgetOld(now: now)
-    let version = shared.standing.homes.version
-    guard shared.isInTouch(now: now), machine.storeWork.homesVersion != version else { return }
+    let (version, isInTouch) = (shared.standing.homes.version, shared.isInTouch(now: now))
+    let haveChanged = machine.storeWork.homesVersion != version
+    machine.channels.relays.repeatEnded(
+      isInTouch: isInTouch, haveNodesChanged: haveChanged,
+      unixMilliseconds: machine.settings.unixMilliseconds(now), now: now)
+    machine.sendRelayNews(now: now)
+    guard isInTouch, haveChanged else { return }
     machine.storeWork.homesVersion = version
-    // A node that has just come was not told of them.
-    machine.channels.relays.repeatEnded()
     machine.channels.directory.abandon { channel in
       ChannelHome(of: channel, shared, now: now) != .here
     }

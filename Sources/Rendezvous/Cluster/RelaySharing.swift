@@ -35,9 +35,10 @@ struct OtherRelays {
 extension GrantWish {
   /// A relay here is to be used by a member of a channel of another node, or of this one.
   func deliver(in machine: inout RendezvousMachine, now: Instant) {
-    guard let shared = machine.store.shared, machine.storeWork.passages.insert(number) else {
-      return
-    }
+    guard let shared = machine.store.shared,
+      !machine.settings.isLate(unixMilliseconds, now: now),
+      machine.storeWork.passages.insert(number)
+    else { return }
     let seat = SeatClaim(channel: channel, uid: uid, role: role)
     let grant = machine.channels.relays.grant(
       seat, by: relay, to: member.id, machine.settings, now: now)
@@ -74,12 +75,13 @@ extension ChannelService {
   }
 
   /// What there is for other nodes: wishes for grants, and seats that are over.
-  static func passRelayNews(of machine: inout RendezvousMachine) {
+  static func passRelayNews(of machine: inout RendezvousMachine, now: Instant) {
     let (wishes, seats) = machine.channels.relays.pollPassages()
     guard let shared = machine.store.shared else { return }
     for (wish, node) in wishes {
       var wish = wish
       wish.number = machine.random.next()
+      wish.unixMilliseconds = machine.settings.unixMilliseconds(now)
       _ = shared.pass(.wished(wish), to: shared.hash(of: node))
     }
     for start in stride(from: 0, to: seats.count, by: SeatsEnded.limit) {

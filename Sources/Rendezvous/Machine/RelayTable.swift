@@ -17,6 +17,11 @@ struct RelayTable {
   private var entries: [Entry] = []
   /// Seats that are over: removals of ten minutes, 1.7 a second, a quarter of them by one network.
   private var ended = EndedSeats(limit: 1024)
+  /// The same as the nodes that ended them have said it: what comes again is known by it.
+  private var said = EndedSeats(limit: 1024)
+  /// When others are to be told again, for whoever missed it.
+  private var repetition = Instant.zero
+  private var wasInTouch = false
   /// What relays are to be told.
   private var news: [(slot: UInt32, seats: SeatsEnded)] = []
   /// Those of other nodes.
@@ -58,28 +63,43 @@ struct RelayTable {
 
   /// Ends a seat at whichever relay has it, with all grants that it was given so far.
   mutating func end(_ uid: UInt32, of channel: Bytes32, unixMilliseconds: UInt64) {
-    ended.end(unixMilliseconds: unixMilliseconds)
-    let seat = EndedSeat(
-      channel: channel, uid: uid, until: unixMilliseconds &+ Self.grantLife)
-    ended.insert(seat)
-    untold.append(seat)
-    for entry in entries { queueNews(entry.slot, seat) }
+    let until = unixMilliseconds &+ Self.grantLife
+    insert(EndedSeat(channel: channel, uid: uid, until: until), unixMilliseconds)
+    // Above what a node said of it whose clock is ahead: to the others this is news.
+    let mark = max(until, (said.until(of: uid, in: channel) ?? 0) &+ 1)
+    let word = EndedSeat(channel: channel, uid: uid, until: mark)
+    said.insert(word)
+    untold.append(word)
   }
 
   /// Another node has ended a seat: all grants that were given for it here are of before.
   mutating func end(_ told: EndedSeat, unixMilliseconds: UInt64) {
+    let known = said.until(of: told.uid, in: told.channel) ?? 0
+    guard told.until > max(known, unixMilliseconds) else { return }
+    let until = unixMilliseconds &+ Self.grantLife
+    insert(EndedSeat(channel: told.channel, uid: told.uid, until: until), unixMilliseconds)
+    said.insert(told)
+  }
+
+  private mutating func insert(_ seat: EndedSeat, _ unixMilliseconds: UInt64) {
     ended.end(unixMilliseconds: unixMilliseconds)
-    let claim = SeatClaim(
-      channel: told.channel, uid: told.uid, role: .audience, expires: told.until)
-    guard told.until > unixMilliseconds, !ended.contains(claim) else { return }
-    let until = max(told.until, unixMilliseconds &+ Self.grantLife)
-    let seat = EndedSeat(channel: told.channel, uid: told.uid, until: until)
+    said.end(unixMilliseconds: unixMilliseconds)
     ended.insert(seat)
     for entry in entries { queueNews(entry.slot, seat) }
   }
 
-  /// Other nodes are to be told once more of all seats that are over.
-  mutating func repeatEnded() { untold = ended.all }
+  /// Other nodes are to be told once more of all seats that are over, as it was said: where others
+  /// have come, where there was no Redis, and now and then for whoever did not hear it.
+  mutating func repeatEnded(
+    isInTouch: Bool, haveNodesChanged: Bool, unixMilliseconds: UInt64, now: Instant
+  ) {
+    let isBack = isInTouch && !wasInTouch
+    wasInTouch = isInTouch
+    guard isInTouch, isBack || haveNodesChanged || repetition <= now else { return }
+    repetition = now + Self.repetitionPace
+    said.end(unixMilliseconds: unixMilliseconds)
+    untold = said.all
+  }
 
   /// What other nodes are to be told.
   mutating func pollPassages() -> (wishes: [(GrantWish, node: UInt64)], ended: [EndedSeat]) {
@@ -94,7 +114,7 @@ struct RelayTable {
   ) {
     let member = PassedNotice.Program(id: program.id, presence: program.presence)
     let wish = GrantWish(
-      number: 0, relay: relay, node: program.isAway ? program.node : own,
+      number: 0, unixMilliseconds: 0, relay: relay, node: program.isAway ? program.node : own,
       member: member, channel: seat.channel, uid: seat.uid, role: seat.role)
     wishes.append((wish, node))
   }
@@ -150,5 +170,6 @@ struct RelayTable {
   }
 
   /// In ms: a rendezvous may be away for as long.
-  private static let grantLife: UInt64 = 600_000
+  static let grantLife: UInt64 = 600_000
+  private static let repetitionPace = Duration.seconds(30)
 }

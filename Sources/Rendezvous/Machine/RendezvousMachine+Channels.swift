@@ -58,7 +58,7 @@ extension RendezvousMachine {
 
   /// Tells relays of seats that are over.
   mutating func sendRelayNews(now: Instant) {
-    ChannelService.passRelayNews(of: &self)
+    ChannelService.passRelayNews(of: &self, now: now)
     while let (slot, ended) = channels.relays.pollNews() {
       let bytes = RendezvousMessage.seatsEnded(ended).bytes
       if send(bytes, to: slot, life: AnswerTerms.life, now: now) == nil {

@@ -2,12 +2,15 @@ package import Primitives
 
 /// What a program asks of a channel, passed to the node that has it (docs/protocol/cluster.md §8).
 ///
-///     type 1 = 6 · node 8 · number 8 · join number 8 · ID 32 · presence 8 · address 19 · request
+///     type 1 = 6 · node 8 · number 8 · time 8 · join number 8 · ID 32 · presence 8 · address 19
+///     · request
 package struct PassedRequest: Equatable, Sendable {
   /// Where the program's session is, by the first 8 bytes of the node's ID.
   package var node: UInt64
   /// Random: what comes again is known by it.
   package var number: UInt64
+  /// When it was passed on, in ms since 1970.
+  package var unixMilliseconds: UInt64
   /// The highest that the passing node has heard of.
   package var joinNumber: UInt64
   package var id: PeerID
@@ -17,11 +20,12 @@ package struct PassedRequest: Equatable, Sendable {
   package var request: ChannelRequest
 
   package init(
-    node: UInt64, number: UInt64, joinNumber: UInt64, id: PeerID, presence: PresenceID,
-    address: SocketAddress, request: ChannelRequest
+    node: UInt64, number: UInt64, unixMilliseconds: UInt64, joinNumber: UInt64, id: PeerID,
+    presence: PresenceID, address: SocketAddress, request: ChannelRequest
   ) {
     self.node = node
     self.number = number
+    self.unixMilliseconds = unixMilliseconds
     self.joinNumber = joinNumber
     self.id = id
     self.presence = presence
@@ -34,6 +38,7 @@ package struct PassedRequest: Equatable, Sendable {
     guard try reader.readUInt8("type") == Self.type else { throw .invalid("type", at: 0) }
     node = try reader.readUInt64("node")
     number = try reader.readUInt64("number")
+    unixMilliseconds = try reader.readUInt64("time")
     joinNumber = try reader.readUInt64("join number")
     id = try PeerID(parsing: &reader)
     presence = try PresenceID(parsing: &reader)
@@ -46,6 +51,7 @@ package struct PassedRequest: Equatable, Sendable {
     var bytes: [UInt8] = [Self.type]
     bytes.append(littleEndian: node)
     bytes.append(littleEndian: number)
+    bytes.append(littleEndian: unixMilliseconds)
     bytes.append(littleEndian: joinNumber)
     id.write(to: &bytes)
     presence.write(to: &bytes)

@@ -43,10 +43,13 @@ package struct RelaysOfNode: Equatable, Sendable {
 /// The node that has a channel asks the node of a relay to give a member a grant
 /// (docs/protocol/cluster.md §9).
 ///
-///     type 1 = 9 · number 8 · relay 32 · node 8 · ID 32 · presence 8 · channel 32 · uid 4 · role 1
+///     type 1 = 9 · number 8 · time 8 · relay 32 · node 8 · ID 32 · presence 8 · channel 32 · uid 4
+///     · role 1
 package struct GrantWish: Equatable, Sendable {
   /// Random: what comes again is known by it.
   package var number: UInt64
+  /// When it was said, in ms since 1970.
+  package var unixMilliseconds: UInt64
   package var relay: PeerID
   /// Where the member's session is.
   package var node: UInt64
@@ -56,10 +59,11 @@ package struct GrantWish: Equatable, Sendable {
   package var role: MemberRole
 
   package init(
-    number: UInt64, relay: PeerID, node: UInt64, member: PassedNotice.Program, channel: Bytes32,
-    uid: UInt32, role: MemberRole
+    number: UInt64, unixMilliseconds: UInt64, relay: PeerID, node: UInt64,
+    member: PassedNotice.Program, channel: Bytes32, uid: UInt32, role: MemberRole
   ) {
     self.number = number
+    self.unixMilliseconds = unixMilliseconds
     self.relay = relay
     self.node = node
     self.member = member
@@ -72,6 +76,7 @@ package struct GrantWish: Equatable, Sendable {
     var reader = ByteReader(bytes)
     guard try reader.readUInt8("type") == Self.type else { throw .invalid("type", at: 0) }
     number = try reader.readUInt64("number")
+    unixMilliseconds = try reader.readUInt64("time")
     relay = try PeerID(parsing: &reader)
     node = try reader.readUInt64("node")
     let id = try PeerID(parsing: &reader)
@@ -85,6 +90,7 @@ package struct GrantWish: Equatable, Sendable {
   package var bytes: [UInt8] {
     var bytes: [UInt8] = [Self.type]
     bytes.append(littleEndian: number)
+    bytes.append(littleEndian: unixMilliseconds)
     relay.write(to: &bytes)
     bytes.append(littleEndian: node)
     member.id.write(to: &bytes)

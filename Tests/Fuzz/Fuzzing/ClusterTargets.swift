@@ -50,8 +50,8 @@ extension FuzzTarget {
     ]
     let asked = requests.map { content in
       PassedRequest(
-        node: 1, number: 2, joinNumber: 3, id: .zero, presence: PresenceID(rawValue: 7),
-        address: SocketAddress(v4: 10, 0, 0, 1, port: 4000),
+        node: 1, number: 2, unixMilliseconds: 9, joinNumber: 3, id: .zero,
+        presence: PresenceID(rawValue: 7), address: SocketAddress(v4: 10, 0, 0, 1, port: 4000),
         request: ChannelRequest(channel: .zero, stay: 4, number: 5, content)
       ).bytes
     }
@@ -63,7 +63,8 @@ extension FuzzTarget {
     let relays = [
       RelaysOfNode(node: 1, relays: [.zero]).bytes,
       GrantWish(
-        number: 1, relay: .zero, node: 2, member: member, channel: .zero, uid: 3, role: .host
+        number: 1, unixMilliseconds: 9, relay: .zero, node: 2, member: member, channel: .zero,
+        uid: 3, role: .host
       ).bytes,
       SeatsEnded([EndedSeat(channel: .zero, uid: 3, until: 4)]).bytes,
     ]
