@@ -66,28 +66,13 @@ public actor ChannelRelay {
   private var isResting = false
   private var isAsking = false
   private var question = GrantQuestion()
-  private var contact = Contact.none
+  private var contact = RelayContact.none
   /// Why there is no seat, as it was told last.
   private var toldRefusal: RelayRefusal?
   /// Names own messages; above those of all that there were.
   var messageCount: UInt64 = 0
   /// The relay that `driver` talks to.
   private var place: (relay: PeerID, address: SocketAddress)?
-
-  private enum Contact {
-    /// No relay, or it was lost.
-    case none
-    case seated
-    /// The seat is that of a former stay: it does what it can until there is another.
-    case renewing
-  }
-
-  /// From one question for a relay to the next.
-  private static let askingPace = Duration.seconds(3)
-  /// For a seat of the new stay to be there before the old one counts as lost.
-  private static let patience = Duration.milliseconds(1500)
-  /// How late a closed endpoint is seen while waiting for that.
-  private static let askingStep = Duration.milliseconds(100)
 
   /// The endpoint's loop: both run on its thread.
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
@@ -112,7 +97,7 @@ public actor ChannelRelay {
     isAsking = true
     Task {
       while driver == nil, isWanted {
-        guard await channel.endpoint.rest(Self.askingPace, step: Self.askingStep) else { return }
+        guard await channel.endpoint.rest(GrantQuestion.pace, step: GrantQuestion.step) else { return }
         if driver == nil, isWanted { await RelayedMembership.ask(channel.endpoint, channel.name) }
       }
       isAsking = false
@@ -195,7 +180,9 @@ public actor ChannelRelay {
     question.close()
     guard isWanted else { return }
     let standing = await RelayedMembership.standing(channel.endpoint, channel.name)
-    if let driver, let place, place == (grant.relay, grant.address), !isFormer(driver, standing) {
+    if let driver, let place, place == (grant.relay, grant.address),
+      !RelayedMembership.isFormer(driver, standing)
+    {
       return driver.withMachine { machine, now in machine.renew(grant, now: now) }
     }
     // Another relay, the same elsewhere, or another stay: the former seat ends by itself.
@@ -257,12 +244,12 @@ public actor ChannelRelay {
   private func askAgain(after wait: Duration) {
     guard let (number, wait) = question.open(after: wait, now: SystemClock.now) else { return }
     Task {
-      guard await channel.endpoint.rest(wait, step: Self.askingStep) else { return }
+      guard await channel.endpoint.rest(wait, step: GrantQuestion.step) else { return }
       // The question or its answer may get lost, and the rendezvous be away.
       while question.isOpen(number), isWanted {
         await RelayedMembership.ask(channel.endpoint, channel.name)
-        let pace = question.popPace() ?? Self.askingPace
-        guard await channel.endpoint.rest(pace, step: Self.askingStep) else { return }
+        let pace = question.popPace() ?? GrantQuestion.pace
+        guard await channel.endpoint.rest(pace, step: GrantQuestion.step) else { return }
       }
     }
   }
@@ -285,7 +272,7 @@ public actor ChannelRelay {
   private func refreshRoster() async {
     let found = await RelayedMembership.standing(channel.endpoint, channel.name)
     guard let standing = found else { return }
-    if let driver, isFormer(driver, standing) { return renewSeat() }
+    if let driver, RelayedMembership.isFormer(driver, standing) { return renewSeat() }
     let departures = self.departures
     driver?.withMachine { machine, now in
       for (uid, proof) in standing.proofs.sorted(by: { $0.key < $1.key }) {
@@ -298,13 +285,6 @@ public actor ChannelRelay {
     self.departures = [:]
   }
 
-  private func isFormer(
-    _ driver: MachineDriver<ChannelRelayMachine>, _ standing: PeerChannels.Standing?
-  ) -> Bool {
-    guard let own = standing?.own else { return false }
-    return !RelayedMembership.isSame(own, driver.readMachine { $0.settings.own })
-  }
-
   /// To others we are somebody new, as after a rendezvous that forgot us. What is sealed for the
   /// one before opens no more as soon as they have new seats: until then the old one serves.
   private func renewSeat() {
@@ -312,7 +292,7 @@ public actor ChannelRelay {
     guard contact == .seated else { return }
     contact = .renewing
     Task {
-      guard await channel.endpoint.rest(Self.patience, step: Self.askingStep) else { return }
+      guard await channel.endpoint.rest(RelayContact.patience, step: GrantQuestion.step) else { return }
       guard contact == .renewing, isWanted else { return }
       contact = .none
       options.onStep(.lost)

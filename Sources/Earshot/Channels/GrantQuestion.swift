@@ -33,6 +33,10 @@ struct GrantQuestion {
     return repetitions <= Self.quickRepetitions ? Self.quickPace : nil
   }
 
+  /// From one question for a relay to the next.
+  static let pace = Duration.seconds(3)
+  /// How late a closed endpoint is seen while waiting for that.
+  static let step = Duration.milliseconds(100)
   private static let quickRepetitions = 4
   private static let quickPace = Duration.milliseconds(500)
 

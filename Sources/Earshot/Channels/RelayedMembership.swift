@@ -25,8 +25,13 @@ enum RelayedMembership {
     endpoint.driver.readMachine { $0.channels.standing(in: name.identity.id) }
   }
 
-  static func isSame(_ own: ChannelMember, _ former: ChannelMember) -> Bool {
-    own.uid == former.uid && own.joinNumber == former.joinNumber
+  /// Whether the seat that `driver` has is that of a stay before this one.
+  static func isFormer(
+    _ driver: MachineDriver<ChannelRelayMachine>, _ standing: PeerChannels.Standing?
+  ) -> Bool {
+    guard let own = standing?.own else { return false }
+    let seat = driver.readMachine { $0.settings.own }
+    return own.uid != seat.uid || own.joinNumber != seat.joinNumber
   }
 
   /// What the machine of a seat is made of.
@@ -69,4 +74,16 @@ enum RelayedMembership {
     default: nil
     }
   }
+}
+
+/// What a member has of its relay.
+enum RelayContact {
+  /// No relay, or it was lost.
+  case none
+  case seated
+  /// The seat is that of a former stay: it does what it can until there is another.
+  case renewing
+
+  /// For a seat of the new stay to be there before the old one counts as lost.
+  static let patience = Duration.milliseconds(1500)
 }
