@@ -11,7 +11,7 @@ package final class LabWorld {
   private let linkSpecs: [LinkSpec]
   package private(set) var logs: [LinkLog]
   package internal(set) var media: [Int: MediaFlow] = [:]
-  var cubics: [Int: CubicFlow] = [:]
+  var rivals: [Int: any RivalFlow] = [:]
   /// Of those flows that say so.
   var uplink = SharedUplink()
   private var mediaByIndex: [MediaFlow?] = []
@@ -39,8 +39,10 @@ package final class LabWorld {
         media[index] = flow
         mediaByIndex.append(flow)
       } else {
-        cubics[index] = CubicFlow(
-          index, spec, isShort: spec.kind == .shortCubic, random: &random)
+        rivals[index] =
+          spec.kind == .bbr
+          ? BBRFlow(index, spec, random: &random)
+          : CubicFlow(index, spec, isShort: spec.kind == .shortCubic, random: &random)
         mediaByIndex.append(nil)
       }
       schedule(.begin, flow: index, at: start)
@@ -56,7 +58,7 @@ package final class LabWorld {
       } else if let media = mediaByIndex[flow] {
         media.handle(event, in: self)
       } else {
-        cubics[flow]?.handle(event, in: self)
+        rivals[flow]?.handle(event, in: self)
       }
     }
     for flow in media.values { flow.finish() }
@@ -95,7 +97,7 @@ package final class LabWorld {
       if let flow = mediaByIndex[Int(packet.flow)] {
         return flow.receive(&packet, in: self)
       }
-      cubics[Int(packet.flow)]?.receive(packet, in: self)
+      rivals[Int(packet.flow)]?.receive(packet, in: self)
       return
     }
     carry(index, packet, over: way[packet.hop])

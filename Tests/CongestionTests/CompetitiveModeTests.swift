@@ -162,29 +162,50 @@ import Testing
     #expect(step(2_600, 100_000, isElastic: false) == .ends(.queue))
   }
 
-  @Test func `a search that only makes the queue longer is barred`() {
+  @Test func `a search that only makes the queue longer ends, and a queue without an end is ours`()
+  {
     var mode = CompetitiveMode()
     _ = mode.begin(path(queue: 100_000), after: OverloadDrain(), now: begin)
-    let step = mode.handleReport(
-      path(queue: 401_000), estimate: 1e6, target: target, elapsed: 50_000,
-      now: begin + .milliseconds(50))
-    #expect(step == .ends(.queue))
-    #expect(mode.isBarred(now: begin + .milliseconds(851)))
-    #expect(!mode.isBarred(now: begin + .milliseconds(852)))
+    func step(_ milliseconds: Int, _ queue: Double) -> CompetitiveMode.Step {
+      mode.handleReport(
+        path(queue: queue), estimate: 1e6, target: target, elapsed: 50_000,
+        now: begin + .milliseconds(milliseconds))
+    }
+    let before = mode.window.packets
+    guard case .goesOn = step(600, 401_000) else {
+      Issue.record("given up")
+      return
+    }
+    #expect(!mode.window.isSearching && mode.window.packets < before)
+    mode = CompetitiveMode()
+    _ = mode.begin(path(queue: 100_000), after: OverloadDrain(), now: begin)
+    #expect(step(50, 2_501_000) == .ends(.queue))
+    #expect(mode.isBarred(now: begin + .milliseconds(5_051)))
+    #expect(!mode.isBarred(now: begin + .milliseconds(5_053)))
   }
 
-  @Test func `where nothing more comes out nobody gives way`() {
+  /// 5e5 bit/s of an estimate of 1e6 arrive: half of what was sent, or all of it.
+  @Test(arguments: [8_000, 16_000] as [Int64])
+  func `where less comes out than is sent nobody gives way`(sendingGap: Int64) {
     var mode = CompetitiveMode()
     _ = mode.begin(path(queue: 100_000), after: OverloadDrain(), now: begin)
+    var path = path(queue: 100_000, delivered: 5e5)
+    for index in 0..<80 as Range<Int64> {
+      path.arrivals.add(
+        ArrivedPacket(
+          sent: index * sendingGap, arrival: 2_000_000 + index * 16_000, byteCount: 1_000))
+    }
     var step: CompetitiveMode.Step?
     for report in 1...12 {
       step = mode.handleReport(
-        path(queue: 100_000, delivered: 5e5), estimate: 1e6, target: target,
-        elapsed: 50_000, now: begin + .milliseconds(50 * report))
+        path, estimate: 1e6, target: target, elapsed: 50_000,
+        now: begin + .milliseconds(50 * report))
       if step == .ends(.queue) { break }
     }
-    #expect(step == .ends(.queue))
-    #expect(mode.isBarred(now: begin + .seconds(20)))
+    // An encoder that makes less than it may is not alone.
+    let isAlone = sendingGap == 8_000
+    #expect((step == .ends(.queue)) == isAlone)
+    #expect(mode.isBarred(now: begin + .seconds(20)) == isAlone)
   }
 
   @Test func `it ends when packets arrive much faster than they were sent`() {

@@ -46,7 +46,7 @@ import Testing
     for _ in 0..<2 {
       _ = question.open(after: .zero, now: now)
       let paces = (0..<6).map { _ in question.popPace() }
-      #expect(paces == Array(repeating: .milliseconds(500), count: 4) + [nil, nil])
+      #expect(paces == Array(repeating: .milliseconds(500), count: 4) + [.seconds(3), .seconds(3)])
       question.close()
     }
   }

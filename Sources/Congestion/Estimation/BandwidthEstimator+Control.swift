@@ -164,6 +164,11 @@ extension BandwidthEstimator {
   mutating func watchForRivals(now: Instant) {
     competition.contest.handleReport(
       path, target: targetDelay, isSilent: state == .silent, now: now)
+    let isAlone = !isElastic || isLimited
+    competition.isSuspected =
+      isAlone && !competition.isBarred(now: now)
+      && competition.contest.isSuspect(path, target: targetDelay, unpaced: unpacedRate, now: now)
+    if isElastic, competition.isSuspected { return beginCompetition(now: now) }
     // Audio alone may be what fills the path: then its drain tells.
     guard isElastic, !isLimited, !isOverloadedByUnpacedTraffic, !competition.isBarred(now: now),
       competition.contest.isContested(path, target: targetDelay, now: now)

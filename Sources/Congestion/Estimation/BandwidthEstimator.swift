@@ -219,7 +219,7 @@ package struct BandwidthEstimator: Sendable {
       estimate: knownRate, loss: max(0, path.losses.recent), queueDelay: standingDelay,
       isHeard: path.timing.isHeard(now: now), deliveryRate: path.delivery.recent,
       isVariable: delayVariability > limits.tuning.pacing.filledVariability,
-      isContested: state == .competing, isUndecided: isUndecided)
+      isContested: state == .competing || competition.isSuspected, isUndecided: isUndecided)
   }
 
   /// How packets get lost lately, for whoever chooses a repair.

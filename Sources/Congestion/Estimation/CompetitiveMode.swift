@@ -52,10 +52,18 @@ package struct CompetitiveMode: Sendable, BitwiseCopyable {
     package var longestQueue = 2_500_000.0
     /// Nobody gives way while less than this × estimate is delivered. Tuned.
     package var stuckShare = 0.6
+    /// And what is sent does not come out: less than this × it arrives. The middle of 1 and of what
+    /// one who is alone sees, who sends `competingRoom` (1.3) × what arrives.
+    package var stuckRates = 0.88
     /// It is so for this, round trips. Tuned.
     package var stuckRoundTrips = 2.0
     /// What is added to that, s. Tuned.
     package var stuckTime = 0.1
+    /// What arrives over `limitedSpan` is steady within this share: beside others it hardly is.
+    /// Tuned.
+    package var steadyShare = 0.06
+    /// Steady for this, and a test tells whether anybody is there. Tuned.
+    package var steadyTime = Duration.seconds(1)
     /// Barred for so long when nobody gave way. Tuned.
     package var bar = Duration.seconds(20)
     /// Barred for this × queueing delay otherwise: until the queue has left.
@@ -101,6 +109,10 @@ package struct CompetitiveMode: Sendable, BitwiseCopyable {
   /// The queue as it was found, and the longest since, in microseconds.
   private var delayBefore = 0.0
   private var mostDelay = 0.0
+  /// What arrives since then, within `steadyShare`: bit/s.
+  private var steady = (rate: 0.0, since: Instant.zero)
+  /// With audio alone: somebody else seems to keep the queue.
+  var isSuspected = false
 
   init(_ constants: Constants = Constants()) {
     self.constants = constants
@@ -143,13 +155,18 @@ package struct CompetitiveMode: Sendable, BitwiseCopyable {
     if isOver(path.queue.standing, target: target, now: now) { return .ends(.room) }
     guard traffic.isElastic else { return .ends(.queue) }
     if hasGone(path) { return .ends(.room) }
+    hastenTest(path, now: now)
     let isReduced = follow(path, traffic, estimate: estimate, elapsed: elapsed, now: now)
     let queue = path.queue.standing
     let own = constants.ownQueue * delayBefore + constants.ownQueueExcess
-    if window.isSearching, queue > min(own, constants.longestQueue) {
-      // Before anything was lost the queue is several times what it was: we made it.
+    if window.isSearching, queue > constants.longestQueue {
       bar(for: constants.barQueues * queue, now: now)
       return .ends(.queue)
+    }
+    if window.isSearching, queue > own, window.reduce(roundTrip: path.loadedRoundTrip, now: now) {
+      // Before anything was lost the queue is several times what it was: we made it, and a test
+      // tells whether anybody else is there.
+      test.hasten(now: now)
     }
     let isVain = isVain(path, traffic, now: now)
     if isAlone(path, isStuck: isStuck(path, traffic, estimate: estimate), now: now) || isVain {
@@ -176,6 +193,23 @@ package struct CompetitiveMode: Sendable, BitwiseCopyable {
     return false
   }
 
+  /// A queue of our own comes out at one rate.
+  private mutating func hastenTest(_ path: PathMeasurement, now: Instant) {
+    guard
+      let rates = path.arrivals.rates(
+        over: constants.limitedSpan, atLeast: constants.limitedPackets),
+      abs(rates.arrival - steady.rate) < constants.steadyShare * steady.rate
+    else {
+      let rates = path.arrivals.rates(
+        over: constants.limitedSpan, atLeast: constants.limitedPackets)
+      steady = (rates?.arrival ?? 0, now)
+      return
+    }
+    guard now - steady.since > constants.steadyTime else { return }
+    test.hasten(now: now)
+    steady.since = now
+  }
+
   /// All at once our packets come one behind the other: what was between them has left.
   private func hasGone(_ path: PathMeasurement) -> Bool {
     guard path.queue.standing < constants.goneQueue * mostDelay else { return false }
@@ -200,7 +234,7 @@ package struct CompetitiveMode: Sendable, BitwiseCopyable {
     guard path.delivery.acknowledged > used * estimate else { return false }
     if !window.isSearching {
       window.grow(elapsed: elapsed / 1e6, roundTrip: roundTrip, now: now)
-    } else if stuckSince == nil {
+    } else if stuckSince == nil, traffic.isLimited || !isBehind(path, estimate: estimate) {
       window.search(elapsed: elapsed / 1e6, roundTrip: roundTrip)
     }
     return false
@@ -221,16 +255,21 @@ package struct CompetitiveMode: Sendable, BitwiseCopyable {
       && limitedMost < constants.limitedGain * limitedFrom
   }
 
-  /// Less comes out than is sent.
+  /// Less comes out than is sent. What an encoder leaves of the estimate was not sent.
   private func isStuck(
     _ path: PathMeasurement, _ traffic: Traffic, estimate: Double
   ) -> Bool {
-    guard traffic.isLimited else {
-      return window.isSearching && path.delivery.acknowledged < constants.stuckShare * estimate
+    guard traffic.isLimited || window.isSearching && isBehind(path, estimate: estimate) else {
+      return false
     }
+    let share = traffic.isLimited ? constants.limitedStuck : constants.stuckRates
     let rates = path.arrivals.rates(
       over: constants.limitedSpan, atLeast: constants.limitedPackets)
-    return rates.map { $0.arrival < constants.limitedStuck * $0.sending } ?? false
+    return rates.map { $0.arrival < share * $0.sending } ?? false
+  }
+
+  private func isBehind(_ path: PathMeasurement, estimate: Double) -> Bool {
+    path.delivery.acknowledged < constants.stuckShare * estimate
   }
 
   /// In the search more and more is sent; beside others it comes out, alone it only queues.

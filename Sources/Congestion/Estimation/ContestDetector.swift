@@ -30,6 +30,13 @@ package struct ContestDetector: Sendable, BitwiseCopyable {
     package var overflowTime = Duration.seconds(2)
     /// Without overflows, after this. Tuned.
     package var fullTime = Duration.seconds(3)
+    /// A queue of our own comes out at one rate. Where this × the most of it comes out although the
+    /// queue was never short, somebody else has the rest. Tuned.
+    package var givenWay = 0.6
+    /// It was never short for this. Tuned.
+    package var givenTime = Duration.seconds(2)
+    /// Rates of that are taken over this, µs. Tuned.
+    package var givenSpan: Int64 = 500_000
     /// Hopeless drain: it lasts longer than this × its longest delay. Tuned.
     package var drainDelays = 2.0
     /// Of that what is beyond one delay counts for no more than this, µs: our own packets have
@@ -61,6 +68,13 @@ package struct ContestDetector: Sendable, BitwiseCopyable {
     package var flatPackets = 20
     /// The difference is less than this × what is sent. Tuned.
     package var flatRates = 0.12
+    /// Where audio is all that is sent in any state: the same, over this, µs. Tuned.
+    package var suspectSpan: Int64 = 3_000_000
+    /// And the difference is less than this × what is sent: audio that takes 0.94 of the path
+    /// empties a queue of its own.
+    package var suspectRates = 0.06
+    /// The queue does not fall: it is above this × its mean. Tuned.
+    package var suspectMean = 0.8
     /// A hopeless drain's queue, × its longest delay. Tuned.
     package var drainQueueShare = 0.3
     /// How much longer a drain may take with delay variability of 1. Tuned: the capacity falls by
@@ -75,6 +89,8 @@ package struct ContestDetector: Sendable, BitwiseCopyable {
   private var meanLongSince = Instant.zero
   private var longSince = Instant.zero
   private var lastOverflow = Instant.zero
+  /// The most that arrived since `longSince`, bit/s.
+  private var mostArrival = 0.0
 
   init(_ constants: Constants = Constants()) { self.constants = constants }
 
@@ -82,10 +98,14 @@ package struct ContestDetector: Sendable, BitwiseCopyable {
   mutating func restart(now: Instant) {
     meanLongSince = now
     longSince = now
+    mostArrival = 0
   }
 
   /// A pause of the reports says nothing of whose the queue is.
-  mutating func handlePause(now: Instant) { longSince = now }
+  mutating func handlePause(now: Instant) {
+    longSince = now
+    mostArrival = 0
+  }
 
   /// Follows the queue.
   ///
@@ -94,7 +114,12 @@ package struct ContestDetector: Sendable, BitwiseCopyable {
     _ path: PathMeasurement, target: Double, isSilent: Bool, now: Instant
   ) {
     if path.queue.mean < constants.shortMean * target { meanLongSince = now }
-    if path.queue.standing < constants.shortQueue * target || isSilent { longSince = now }
+    if path.queue.standing < constants.shortQueue * target || isSilent {
+      longSince = now
+      mostArrival = 0
+    } else if let rates = givenRates(path) {
+      mostArrival = max(mostArrival, rates.arrival)
+    }
     let usual = constants.overflowLoss * path.losses.inherent + constants.overflowExcess
     if path.losses.lostInReport > 0, path.losses.recent > usual,
       path.queue.standing > constants.overflowQueue * target
@@ -107,6 +132,11 @@ package struct ContestDetector: Sendable, BitwiseCopyable {
   /// or it was so without a break, which a queue of our own never is.
   func isContested(_ path: PathMeasurement, target: Double, now: Instant) -> Bool {
     let share = constants.queueShare * path.queue.mean
+    if path.queue.standing > max(constants.queue * target, share, constants.leastDelay),
+      hasGivenWay(path, now: now)
+    {
+      return true
+    }
     let packet = longestBits(path) / max(path.delivery.acknowledged, 1)
     guard path.queue.standing > least(max(constants.queue * target, share), packet: packet) else {
       return false
@@ -115,6 +145,30 @@ package struct ContestDetector: Sendable, BitwiseCopyable {
       lastOverflow > meanLongSince && now - lastOverflow < constants.overflowMemory
     return isOverflowing && now - meanLongSince > constants.overflowTime
       || now - longSince > constants.fullTime
+  }
+
+  /// Far less comes out than did while the queue was there already, and as fast as it is sent.
+  private func hasGivenWay(_ path: PathMeasurement, now: Instant) -> Bool {
+    guard now - longSince > constants.givenTime, let rates = givenRates(path),
+      rates.arrival < constants.givenWay * mostArrival
+    else { return false }
+    return abs(rates.arrival - rates.sending) < constants.flatRates * rates.sending
+  }
+
+  /// With audio alone: for seconds the queue is never short, and what is sent comes out as fast,
+  /// where far more has come out before.
+  func isSuspect(_ path: PathMeasurement, target: Double, unpaced: Double, now: Instant) -> Bool {
+    guard now - longSince > constants.fullTime,
+      path.queue.standing > max(constants.shortQueue * target, constants.leastDelay),
+      path.queue.standing > constants.suspectMean * path.queue.mean,
+      path.delivery.proven > constants.roomShare * unpaced,
+      let rates = path.arrivals.rates(over: constants.suspectSpan, atLeast: constants.flatPackets)
+    else { return false }
+    return abs(rates.arrival - rates.sending) < constants.suspectRates * rates.sending
+  }
+
+  private func givenRates(_ path: PathMeasurement) -> ArrivalWindow.Rates? {
+    path.arrivals.rates(over: constants.givenSpan, atLeast: constants.flatPackets)
   }
 
   /// A drain that should long be over: what we had in the queue has left, and it is as long as

@@ -52,6 +52,9 @@ package struct RivalTest: Sendable, BitwiseCopyable {
     next = now + constants.first
   }
 
+  /// The next test comes at once.
+  mutating func hasten(now: Instant) { next = min(next, now) }
+
   /// What may be sent now, in bit/s; `nil` once it is sure that nobody else is there.
   ///
   /// - Parameter estimate: Without a test, bit/s.

@@ -64,7 +64,6 @@ public actor ChannelRelay {
   private var generation: UInt32 = 0
   /// Told to leave the relay until it is started again.
   private var isResting = false
-  private var isAsking = false
   private var question = GrantQuestion()
   private var contact = RelayContact.none
   /// Why there is no seat, as it was told last.
@@ -92,16 +91,7 @@ public actor ChannelRelay {
   /// `relayUnavailable` tells.
   public func start() async {
     isResting = false
-    await RelayedMembership.ask(channel.endpoint, channel.name)
-    guard !isAsking else { return }
-    isAsking = true
-    Task {
-      while driver == nil, isWanted {
-        guard await channel.endpoint.rest(GrantQuestion.pace, step: GrantQuestion.step) else { return }
-        if driver == nil, isWanted { await RelayedMembership.ask(channel.endpoint, channel.name) }
-      }
-      isAsking = false
-    }
+    askAgain(after: .zero)
   }
 
   /// Takes a step of the channel.
@@ -127,6 +117,7 @@ public actor ChannelRelay {
   /// Leaves the relay; `start` takes a seat again. All sinks are finished.
   public func rest() async {
     isResting = true
+    question.close()
     await leaveRelay()
   }
 
@@ -180,9 +171,7 @@ public actor ChannelRelay {
     question.close()
     guard isWanted else { return }
     let standing = await RelayedMembership.standing(channel.endpoint, channel.name)
-    if let driver, let place, place == (grant.relay, grant.address),
-      !RelayedMembership.isFormer(driver, standing)
-    {
+    if let driver, let place, place == (grant.relay, grant.address), !standing.isAfter(driver) {
       return driver.withMachine { machine, now in machine.renew(grant, now: now) }
     }
     // Another relay, the same elsewhere, or another stay: the former seat ends by itself.
@@ -217,13 +206,10 @@ public actor ChannelRelay {
     switch event {
     case .connected:
       toldRefusal = nil
-      contact = .seated
-      numbers.isLost = false
+      (contact, numbers.isLost) = (.seated, false)
       emit(streams.begin(now: SystemClock.now))
     case .publishing: beginSending()
-    case .lost:
-      contact = .none
-      numbers.isLost = true
+    case .lost: (contact, numbers.isLost) = (.none, true)
     case .grantNeeded: askAgain(after: .zero)
     case .refused(let refusal): handleRefusal(RelayRefusal(refusal))
     case .firstFrame(let uid): handleFirstFrame(of: uid)
@@ -244,14 +230,18 @@ public actor ChannelRelay {
   private func askAgain(after wait: Duration) {
     guard let (number, wait) = question.open(after: wait, now: SystemClock.now) else { return }
     Task {
-      guard await channel.endpoint.rest(wait, step: GrantQuestion.step) else { return }
+      guard await rests(wait) else { return }
       // The question or its answer may get lost, and the rendezvous be away.
       while question.isOpen(number), isWanted {
         await RelayedMembership.ask(channel.endpoint, channel.name)
-        let pace = question.popPace() ?? GrantQuestion.pace
-        guard await channel.endpoint.rest(pace, step: GrantQuestion.step) else { return }
+        guard await rests(question.popPace()) else { return }
       }
     }
+  }
+
+  /// - Returns: `false` where the endpoint was closed meanwhile.
+  private func rests(_ time: Duration) async -> Bool {
+    await channel.endpoint.rest(time, step: GrantQuestion.step)
   }
 
   /// The own role is another one: an audience is silent at once, a host is heard as soon as the
@@ -272,7 +262,7 @@ public actor ChannelRelay {
   private func refreshRoster() async {
     let found = await RelayedMembership.standing(channel.endpoint, channel.name)
     guard let standing = found else { return }
-    if let driver, RelayedMembership.isFormer(driver, standing) { return renewSeat() }
+    if let driver, found.isAfter(driver) { return renewSeat() }
     let departures = self.departures
     driver?.withMachine { machine, now in
       for (uid, proof) in standing.proofs.sorted(by: { $0.key < $1.key }) {
@@ -292,8 +282,7 @@ public actor ChannelRelay {
     guard contact == .seated else { return }
     contact = .renewing
     Task {
-      guard await channel.endpoint.rest(RelayContact.patience, step: GrantQuestion.step) else { return }
-      guard contact == .renewing, isWanted else { return }
+      guard await rests(RelayContact.patience), contact == .renewing, isWanted else { return }
       contact = .none
       options.onStep(.lost)
     }

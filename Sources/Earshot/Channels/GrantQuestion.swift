@@ -25,16 +25,15 @@ struct GrantQuestion {
   /// Whether that question is to be repeated.
   func isOpen(_ number: Int) -> Bool { isOpen && self.number == number }
 
-  /// How long to wait before it is repeated; `nil` = as long as any question for a relay. After a
-  /// restart of the rendezvous the relay is back soon, and members that have their new seats at
-  /// other times do not hear each other in between.
-  mutating func popPace() -> Duration? {
+  /// How long to wait before it is repeated. After a restart of the rendezvous the relay is back
+  /// soon, and members that have their new seats at other times do not hear each other in between.
+  mutating func popPace() -> Duration {
     repetitions += 1
-    return repetitions <= Self.quickRepetitions ? Self.quickPace : nil
+    return repetitions <= Self.quickRepetitions ? Self.quickPace : Self.pace
   }
 
   /// From one question for a relay to the next.
-  static let pace = Duration.seconds(3)
+  private static let pace = Duration.seconds(3)
   /// How late a closed endpoint is seen while waiting for that.
   static let step = Duration.milliseconds(100)
   private static let quickRepetitions = 4

@@ -25,15 +25,6 @@ enum RelayedMembership {
     endpoint.driver.readMachine { $0.channels.standing(in: name.identity.id) }
   }
 
-  /// Whether the seat that `driver` has is that of a stay before this one.
-  static func isFormer(
-    _ driver: MachineDriver<ChannelRelayMachine>, _ standing: PeerChannels.Standing?
-  ) -> Bool {
-    guard let own = standing?.own else { return false }
-    let seat = driver.readMachine { $0.settings.own }
-    return own.uid != seat.uid || own.joinNumber != seat.joinNumber
-  }
-
   /// What the machine of a seat is made of.
   struct Materials: ~Copyable, Sendable {
     var settings: ChannelRelayMachine.Settings
@@ -73,6 +64,15 @@ enum RelayedMembership {
     case .replaced: .replaced
     default: nil
     }
+  }
+}
+
+extension PeerChannels.Standing? {
+  /// Whether the seat that `driver` has is that of a stay before this one.
+  func isAfter(_ driver: MachineDriver<ChannelRelayMachine>) -> Bool {
+    guard let own = self?.own else { return false }
+    let seat = driver.readMachine { $0.settings.own }
+    return own.uid != seat.uid || own.joinNumber != seat.joinNumber
   }
 }
 

@@ -6,6 +6,7 @@ extension LabCase {
   package static let otherTraffic: [LabCase] =
     tcpCells.map { besideTCP($0.rate, $0.queue, $0.isFirst) }
     + tcpCells.map { besideTCP($0.rate, $0.queue, $0.isFirst, small: true) }
+    + tcpCells.map { besideTCP($0.rate, $0.queue, $0.isFirst, .bbr, small: true) }
     + [(0.8, 12.0), (1.5, 20), (3, 40)].map { policed($0.0 * 1e6, bytes: $0.1 * 1_000) }
 
   /// What a cell of TCP is made of: bit/s, ms of queue, and whether TCP is there first.
@@ -19,7 +20,8 @@ extension LabCase {
 
   /// - Parameter small: After a fall the encoder's pictures are small for some seconds.
   private static func besideTCP(
-    _ rate: Double, _ queue: Double, _ isFirst: Bool, small: Bool = false
+    _ rate: Double, _ queue: Double, _ isFirst: Bool, _ law: FlowSpec.Kind = .cubic,
+    small: Bool = false
   ) -> LabCase {
     let begin = isFirst ? 0.0 : 30
     let call = FlowSpec.media.with {
@@ -28,16 +30,18 @@ extension LabCase {
       $0.hasSmallPictures = small
     }
     let rival = FlowSpec.media.with {
-      $0.kind = .cubic
+      $0.kind = law
       $0.start = begin
       $0.stop = end - 30
     }
     let from = max(begin, 5) + 10
+    let kind = law == .bbr ? "bbr" : small ? "small" : "tcp"
     let name =
-      "\(small ? "small" : "tcp")\(Int(rate / 1e3))-\(Int(queue))\(isFirst ? "first" : "late")"
+      "\(kind)\(Int(rate / 1e3))-\(Int(queue))\(isFirst ? "first" : "late")"
     return LabCase(
       name,
-      "TCP Cubic \(isFirst ? "before the call" : "from 30 s on") until 90 s, "
+      "TCP \(law == .bbr ? "BBR" : "Cubic") "
+        + "\(isFirst ? "before the call" : "from 30 s on") until 90 s, "
         + "\(Int(rate / 1e3)) kbit/s, queue \(Int(queue)) ms"
         + (small ? ", small pictures after a fall" : ""),
       LinkSpec(.constant(rate), delay: 25, queue: queue), flows: [call, rival], seconds: end,

@@ -1,9 +1,15 @@
 import Primitives
 
+/// A flow that is not a call.
+protocol RivalFlow: AnyObject {
+  func handle(_ event: LabEvent, in world: LabWorld)
+  func receive(_ packet: LabPacket, in world: LabWorld)
+}
+
 /// A TCP sender with CUBIC (RFC 9438) and its receiver, selective acknowledgement assumed: one
 /// acknowledgement a packet says which segment arrived. A long transfer, or short ones with pauses
 /// (RFC 8868 §7.2).
-final class CubicFlow {
+final class CubicFlow: RivalFlow {
   private let index: Int
   private let spec: FlowSpec
   private let isShort: Bool

@@ -2,7 +2,7 @@ import Peer
 
 /// One sender of a case.
 package struct FlowSpec: Sendable {
-  package enum Kind: Sendable { case media, cubic, shortCubic }
+  package enum Kind: Sendable { case media, cubic, shortCubic, bbr }
 
   package var kind = Kind.media
   /// In seconds of the case.
