@@ -6,73 +6,6 @@ import Testing
 
 /// A stay in a channel, through the public interface, over loopback.
 @Suite struct ChannelMediaTests {
-  /// One member, and what it is told.
-  private struct Member {
-    let media: ChannelMedia
-    /// What it hears of all.
-    let heard: GatheredSound
-    private let mix: ChannelMix
-    private var iterator: AsyncStream<ChannelMediaStep>.Iterator
-
-    init(
-      _ endpoint: Endpoint, _ role: ChannelRole, _ way: ChannelMedia.Way = .auto,
-      own: GatheredSound? = nil
-    ) async throws {
-      let (steps, feed) = AsyncStream.makeStream(of: ChannelMediaStep.self)
-      let sound = GatheredSound()
-      mix = ChannelMix(sound)
-      var options = ChannelMedia.Options(source: SharedAudioSource(Tone()), mix: mix) {
-        feed.yield($0)
-      }
-      options.way = way
-      // Pictures that are not there keep nobody from being muted.
-      if way == .auto { options.makeVideoSource = { nil } }
-      if let own { options.makeSink = { _ in own } }
-      let tea = try #require(ChannelName("tea"))
-      media = try await endpoint.join(tea, as: role, media: options)
-      heard = sound
-      iterator = steps.makeAsyncIterator()
-    }
-
-    /// Reads on until `found` gives something.
-    mutating func first<Found>(_ found: (ChannelMediaStep) -> Found?) async -> Found? {
-      while let step = await iterator.next(isolation: #isolation) {
-        if let result = found(step) { return result }
-      }
-      return nil
-    }
-
-    mutating func joined() async -> UInt32? {
-      await first { if case .channel(.joined(let uid, _)) = $0 { uid } else { nil } }
-    }
-
-    mutating func firstFrame() async -> UInt32? {
-      await first { if case .firstFrame(let uid) = $0 { uid } else { nil } }
-    }
-
-    mutating func muted() async -> Bool? {
-      await first { if case .muted(_, let isMuted) = $0 { isMuted } else { nil } }
-    }
-
-    mutating func message() async -> [UInt8]? {
-      await first { if case .message(_, _, let bytes) = $0 { bytes } else { nil } }
-    }
-
-    mutating func delivery() async -> Bool? {
-      await first { if case .messageDelivery(1, let done) = $0 { done } else { nil } }
-    }
-
-    mutating func numbers() async -> CallStatistics? {
-      await first { if case .statistics(_, let numbers) = $0 { numbers } else { nil } }
-    }
-
-    mutating func end() async -> ChannelMediaEnd? {
-      await first { if case .ended(let end) = $0 { end } else { nil } }
-    }
-
-    func finish() { mix.finish() }
-  }
-
   private var noise: (GatheredSound) -> Bool { { $0.samples.contains { abs(Int($0)) > 1000 } } }
 
   /// Goal: whoever joins is heard, and hears all, with nothing done for each member.
@@ -80,9 +13,9 @@ import Testing
   func `hosts hear each other, and who listens hears both`() async throws {
     let town = try await LoopbackTown(["alice", "bob", "carol"])
     let own = GatheredSound()
-    var alice = try await Member(town.endpoints[0], .host)
-    var bob = try await Member(town.endpoints[1], .host)
-    var carol = try await Member(town.endpoints[2], .audience, own: own)
+    var alice = try await MediaMember(town.endpoints[0], .host)
+    var bob = try await MediaMember(town.endpoints[1], .host)
+    var carol = try await MediaMember(town.endpoints[2], .audience, own: own)
     let uids = [await alice.joined(), await bob.joined(), await carol.joined()]
     #expect(await alice.firstFrame() == uids[1])
     #expect(await bob.firstFrame() == uids[0])
@@ -116,7 +49,7 @@ import Testing
     #expect(alice.heard.finishes == 1 && noise(alice.heard))
   }
 
-  private func expectStanding(_ carol: Member) async {
+  private func expectStanding(_ carol: MediaMember) async {
     #expect(await carol.media.callStatistics().count == 2)
     let standing = await carol.media.standing
     #expect(standing.memberCount == 3 && standing.metCount == 2 && standing.heardCount == 2)
@@ -126,7 +59,7 @@ import Testing
   }
 
   private func expectMessages(
-    _ alice: inout Member, _ bob: inout Member, _ carol: inout Member
+    _ alice: inout MediaMember, _ bob: inout MediaMember, _ carol: inout MediaMember
   ) async throws {
     #expect(try await alice.media.send(Array("tea".utf8)) == 1)
     #expect(await alice.delivery() == true)
@@ -147,8 +80,8 @@ import Testing
     let endpoints = [
       try await town.endpoint("alice", folder), try await town.endpoint("bob", folder),
     ]
-    var alice = try await Member(endpoints[0], .host, .relay)
-    var bob = try await Member(endpoints[1], .host, .relay)
+    var alice = try await MediaMember(endpoints[0], .host, .relay)
+    var bob = try await MediaMember(endpoints[1], .host, .relay)
     let way = await alice.first { if case .wayChanged(let way) = $0 { way } else { nil } }
     #expect(way == .relay)
     #expect(await alice.firstFrame() != nil)
@@ -180,10 +113,10 @@ import Testing
   @Test(.timeLimit(.minutes(1)))
   func `without a relay a stay that is to be by one is over`() async throws {
     let town = try await LoopbackTown()
-    var alice = try await Member(town.alice, .host, .relayOnly)
+    var alice = try await MediaMember(town.alice, .host, .relayOnly)
     #expect(await alice.end() == .noRelay)
     // The channel was left: it can be joined again.
-    var again = try await Member(town.alice, .host)
+    var again = try await MediaMember(town.alice, .host)
     #expect(await again.joined() != nil)
     await again.media.leave()
     var bad = ChannelMedia.Options()

@@ -17,6 +17,7 @@ final class RelayTown {
   let rendezvous: MachineDriver<RendezvousMachine>
   let relay: MachineDriver<RendezvousMachine>
   private let registration: MachineDriver<RelayRegistrationMachine>
+  private let death: EventLoop.Token
 
   init() throws {
     let wall = SystemClock.wallNanoseconds / 1_000_000
@@ -55,7 +56,14 @@ final class RelayTown {
       socket: try UDPSocket(binding: local), on: loop)
     for driver in [relay, rendezvous] { try driver.start { _ in } }
     try registration.start { _ in }
+    death = try loop.addTimer { [relay] _ in relay.stop() }
     try loop.start()
+  }
+
+  /// The relay does nothing any more, and tells nobody.
+  func killRelay() async {
+    let (loop, death) = (self.loop, self.death)
+    await Task(executorPreference: loop) { loop.setDeadline(death, SystemClock.now) }.value
   }
 
   func stop() {

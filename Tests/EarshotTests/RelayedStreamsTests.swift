@@ -66,7 +66,7 @@ import Video
       told(streams.applyMutes(now: now)) == [
         "7 audioSubscribe: subscribing > notSubscribed, localMuted"
       ])
-    streams.mutes.audio = RelayedStreams.Choice(all: true)
+    streams.mutes.audio = HostChoice(all: true)
     #expect(streams.applyMutes(now: now).isEmpty)
     #expect(
       told(streams.add(8, hasScreen: true, now: now)).first
@@ -77,7 +77,7 @@ import Video
       told(streams.applyMutes(now: now)) == [
         "8 audioSubscribe: notSubscribed > subscribing, localUnmuted"
       ])
-    streams.mutes.video = RelayedStreams.Choice(all: true)
+    streams.mutes.video = HostChoice(all: true)
     #expect(streams.mutes.video.isAll)
     _ = streams.applyMutes(now: now)
     #expect(!streams.expectsPictures(of: 7))

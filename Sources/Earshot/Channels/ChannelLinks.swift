@@ -34,6 +34,9 @@ package struct ChannelLinks {
 
   package var calls: [CallID] { links.compactMap(\.call) }
 
+  /// Members without us, who came first in front.
+  package var users: [ChannelUser] { links.map(\.user) }
+
   /// Members without us, and the hosts of them.
   package var counts: (members: Int, hosts: Int) {
     (links.count, links.count { $0.user.role == .host })

@@ -19,6 +19,7 @@ extension ChannelMedia {
       else { return try await link.reject(reason: "not in the channel") }
       links.begin(call.id, with: uid, isSeatless: isSeatless)
       try await link.accept(callOptions(for: uid))
+      await mutes.applyUnwanted(to: link, with: call.peer)
     } catch {
       // It is over already: the caller gave up.
       endLink(call.id)
@@ -32,6 +33,7 @@ extension ChannelMedia {
         let options = callOptions(for: user.uid)
         let call = try await channel.endpoint.call("\(user.id)", options: options)
         links.begin(call.id, with: user.uid)
+        await mutes.applyUnwanted(to: call, with: user.id)
       } catch {
         // As many calls as may be, or the endpoint is closed; it is tried again.
         links.fail(user.uid, now: now)
@@ -67,24 +69,6 @@ extension ChannelMedia {
     options.onStep(.callEnded(uid: uid, report))
   }
 
-  /// All calls that there are, with the state of mutes.
-  func muteCalls() async {
-    for (_, call) in links.linked {
-      let link = await channel.endpoint.call(call)
-      do throws(EarshotError) {
-        try await link.setAudioMuted(keepsAudio)
-      } catch {
-        continue  // It is over, or there is no source to be heard.
-      }
-      guard options.makeVideoSource != nil else { continue }
-      do throws(EarshotError) {
-        try await link.setVideoMuted(keepsVideo)
-      } catch {
-        continue  // Its pictures have ended, or there were none.
-      }
-    }
-  }
-
   func hangUp(_ calls: [CallID]) async {
     for call in calls { await channel.endpoint.call(call).hangUp() }
   }
@@ -113,21 +97,11 @@ extension ChannelMedia {
     links.end(call, now: SystemClock.now)
   }
 
-  private var keepsAudio: Bool { role == .audience || isAudioMuted }
-  private var keepsVideo: Bool { role == .audience || isVideoMuted }
-
   private func callOptions(for uid: UInt32) -> CallOptions {
-    var settings = CallOptions(
-      source: options.source?.makeEar(), sink: voices.makeSink(uid, by: .mesh))
-    settings.startsMuted = keepsAudio
-    settings.startsVideoMuted = keepsVideo
-    settings.bitrate = options.bitrate
-    settings.maxVideoBitrate = options.maxVideoBitrate
-    settings.fallback = options.fallback
-    settings.videoSource = options.makeVideoSource?()
-    settings.videoSink = options.makeVideoSink?(uid)
+    var settings = options.call(voices, with: uid)
+    settings.startsMuted = role == .audience || isAudioMuted
+    settings.startsVideoMuted = role == .audience || isVideoMuted
     settings.userExtension = words(isSeatless: way.callsAll)
-    settings.remembersPeer = false
     return settings
   }
 }

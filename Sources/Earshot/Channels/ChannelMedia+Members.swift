@@ -73,21 +73,11 @@ extension ChannelMedia {
       let fingerprint = await relay?.standing.fingerprint ?? ""
       let now = SystemClock.now
       return Standing(
-        members: roll.entries.map { member($0, now: now) }, leftOut: roll.leftOut,
+        members: roll.entries.map { Member($0, voices, now: now) }, leftOut: roll.leftOut,
         memberCount: links.counts.members + 1, metCount: links.metCount,
         heardCount: roll.entries.count(where: \.wasHeard), isRelayed: way.isRelayed,
         relay: relayed, fingerprint: fingerprint.isEmpty ? nil : fingerprint)
     }
-  }
-
-  private func member(_ entry: ChannelRoll.Entry, now: Instant) -> Member {
-    let uid = entry.user.uid
-    let heard = entry.isThere ? voices.heard(uid) : .zero
-    return Member(
-      user: entry.user, isThere: entry.isThere, heard: entry.heard + heard,
-      level: voices.level(of: uid, now: now), numbers: entry.numbers, packets: entry.packets,
-      lost: entry.lost, residualLost: entry.residualLost, mos: entry.mos,
-      roundTripMs: entry.roundTrip)
   }
 
   /// What the relay brings of each member. Of one with a call that counts.
@@ -97,5 +87,17 @@ extension ChannelMedia {
     for host in all.hosts where !called.contains(host.uid) && roll.isThere(host.uid) {
       roll.setNumbers(host.numbers, of: host.uid, by: .relay)
     }
+  }
+}
+
+extension ChannelMedia.Member {
+  init(_ entry: ChannelRoll.Entry, _ voices: ChannelVoices, now: Instant) {
+    let uid = entry.user.uid
+    let heard = entry.isThere ? voices.heard(uid) : .zero
+    self.init(
+      user: entry.user, isThere: entry.isThere, heard: entry.heard + heard,
+      level: voices.level(of: uid, now: now), numbers: entry.numbers, packets: entry.packets,
+      lost: entry.lost, residualLost: entry.residualLost, mos: entry.mos,
+      roundTripMs: entry.roundTrip)
   }
 }

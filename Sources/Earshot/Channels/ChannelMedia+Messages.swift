@@ -54,19 +54,6 @@ extension ChannelMedia {
     if let trouble, parts.isEmpty || trouble.code == .invalidArgument { return .failure(trouble) }
     return .success(parts.isEmpty ? nil : flights.begin(parts))
   }
-
-  /// What a step of the relay says of messages; `nil` where it does not.
-  func messageStep(_ step: ChannelRelayStep) -> [ChannelMediaStep]? {
-    switch step {
-    case .message(let uid, let stream, let bytes):
-      [.message(uid: uid, stream: stream, bytes)]
-    case .messagesMissed(let uid, let stream, let missed, _):
-      [.relay(step), .messagesMissed(uid: uid, stream: stream, missed: missed)]
-    case .messageDelivery(let tag, let isDelivered):
-      flights.finish(.relay(tag), isDelivered: isDelivered)
-    default: nil
-    }
-  }
 }
 
 /// Own messages to a channel that are under way, each by one way or more.
@@ -106,6 +93,19 @@ struct ChannelFlights {
   mutating func delivery(_ progress: CallProgress, of call: CallID) -> ChannelMediaStep? {
     guard case .messageDelivery(let tag, let isDelivered) = progress else { return nil }
     return finish(.call(call, tag), isDelivered: isDelivered).first
+  }
+
+  /// What a step of the relay says of messages; `nil` where it does not.
+  mutating func steps(of step: ChannelRelayStep) -> [ChannelMediaStep]? {
+    switch step {
+    case .message(let uid, let stream, let bytes):
+      [.message(uid: uid, stream: stream, bytes)]
+    case .messagesMissed(let uid, let stream, let missed, _):
+      [.relay(step), .messagesMissed(uid: uid, stream: stream, missed: missed)]
+    case .messageDelivery(let tag, let isDelivered):
+      finish(.relay(tag), isDelivered: isDelivered)
+    default: nil
+    }
   }
 
   /// - Returns: What is to be told.

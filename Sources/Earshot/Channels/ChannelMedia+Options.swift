@@ -60,3 +60,32 @@ extension ChannelMedia {
     }
   }
 }
+
+extension ChannelMedia.Options {
+  /// What a call with a member is made of.
+  func call(_ voices: ChannelVoices, with uid: UInt32) -> CallOptions {
+    var settings = CallOptions(source: source?.makeEar(), sink: voices.makeSink(uid, by: .mesh))
+    settings.bitrate = bitrate
+    settings.maxVideoBitrate = maxVideoBitrate
+    settings.fallback = fallback
+    settings.videoSource = makeVideoSource?()
+    settings.videoSink = makeVideoSink?(uid)
+    settings.remembersPeer = false
+    return settings
+  }
+
+  /// What the part of the relay is made of.
+  func relayed(
+    _ voices: ChannelVoices, _ onStep: @escaping @Sendable (ChannelRelayStep) -> Void
+  ) -> ChannelRelay.Options {
+    var settings = ChannelRelay.Options(
+      makeSource: nil, makeSink: { voices.makeSink($0, by: .relay) }, onStep: onStep)
+    if let source { settings.makeSource = { source.makeEar() } }
+    settings.bitrate = bitrate
+    settings.maxVideoBitrate = maxVideoBitrate
+    settings.fallback = fallback
+    settings.makeVideoSource = makeVideoSource
+    if wantsVideoByRelay { settings.makeVideoSink = makeVideoSink }
+    return settings
+  }
+}

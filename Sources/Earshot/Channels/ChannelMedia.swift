@@ -20,8 +20,7 @@ public actor ChannelMedia {
   private var overlap = ChannelOverlap()
   var roll = ChannelRoll()
   var flights = ChannelFlights()
-  /// The part of the relay, while there is one: to mute single hosts, for volumes, and for music
-  /// in the own sound.
+  /// The part of the relay, while there is one: for volumes, and for music in the own sound.
   public private(set) var relay: ChannelRelay?
   private(set) var relayed: RelayCounts?
   /// Whether this endpoint is to be heard, or only listens.
@@ -32,10 +31,7 @@ public actor ChannelMedia {
   private(set) var isOver = false
   /// Members of whom a first frame came since they are there.
   private var heard: Set<UInt32> = []
-  /// Whether the own sound is kept back.
-  public private(set) var isAudioMuted = false
-  /// Whether the own pictures are.
-  public private(set) var isVideoMuted = false
+  var mutes = ChannelMutes()
   private let timer: EventLoop.Token
   private nonisolated let feed: AsyncStream<ChannelMediaInput>.Continuation
 
@@ -58,25 +54,6 @@ public actor ChannelMedia {
   }
 
   // MARK: - Commands
-
-  /// Keeps the own sound back, or lets it go on; it holds over ways and roles, and for whoever
-  /// comes later. The others are told (`ChannelMediaStep.muted`).
-  public func setAudioMuted(_ isMuted: Bool) async {
-    await carryOut { media in
-      media.isAudioMuted = isMuted
-      await media.muteCalls()
-      await media.relay?.setAudioMuted(isMuted)
-    }
-  }
-
-  /// Does so with the own pictures.
-  public func setVideoMuted(_ isMuted: Bool) async {
-    await carryOut { media in
-      media.isVideoMuted = isMuted
-      await media.muteCalls()
-      await media.relay?.setVideoMuted(isMuted)
-    }
-  }
 
   /// Asks for another role; `ChannelStep.roleChanged` or `roleChangeFailed` tells.
   ///
@@ -185,6 +162,7 @@ public actor ChannelMedia {
     case .userJoined(let user, _), .audienceJoined(let user):
       links.add(user)
       roll.add(user)
+      await muteRelay(user.uid, user.id)
     case .userOffline(let uid, .becameAudience):
       links.setAudience(uid)
       roll.setAudience(uid)
@@ -200,6 +178,9 @@ public actor ChannelMedia {
     options.onStep(.channel(step))
     await relay?.handle(step)
     switch step {
+    case .userOffline(let uid, let reason) where reason != .becameAudience:
+      await muteRelay(uid, nil)
+    case .audienceLeft(let uid, _): await muteRelay(uid, nil)
     case .stateChanged(.failed, let reason): await end(.channelFailed(reason))
     // One that is gone for a while is asked for again, and the members talk host to host.
     case .relayUnavailable where options.way.isByRelay && relayed == nil: await end(.noRelay)
@@ -223,7 +204,7 @@ public actor ChannelMedia {
   }
 
   private func handleRelay(_ step: ChannelRelayStep) async {
-    if let messages = messageStep(step) {
+    if let messages = flights.steps(of: step) {
       messages.forEach(options.onStep)
       return
     }
@@ -315,26 +296,12 @@ public actor ChannelMedia {
   private func startRelay() async {
     options.onStep(.wayChanged(.relay))
     if relay == nil {
-      let relay = ChannelRelay(channel, relayOptions)
+      let feed = self.feed
+      let relay = ChannelRelay(channel, options.relayed(voices) { feed.yield(.relay($0)) })
       self.relay = relay
-      await relay.setAudioMuted(isAudioMuted)
-      await relay.setVideoMuted(isVideoMuted)
+      await mutes.apply(to: relay, insteadOf: ChannelMutes(), links.users)
     }
     await relay?.start()
-  }
-
-  private var relayOptions: ChannelRelay.Options {
-    let (voices, feed) = (self.voices, self.feed)
-    var settings = ChannelRelay.Options(
-      makeSource: nil, makeSink: { voices.makeSink($0, by: .relay) },
-      onStep: { feed.yield(.relay($0)) })
-    if let source = options.source { settings.makeSource = { source.makeEar() } }
-    settings.bitrate = options.bitrate
-    settings.maxVideoBitrate = options.maxVideoBitrate
-    settings.fallback = options.fallback
-    settings.makeVideoSource = options.makeVideoSource
-    if options.wantsVideoByRelay { settings.makeVideoSink = options.makeVideoSink }
-    return settings
   }
 
   /// Ends the calls whose other ends have a seat as we have.

@@ -34,7 +34,7 @@ extension ChannelRelay {
 
   /// Does so with the sound of all hosts, later ones too. What was set for single ones ends.
   public func setAllRemoteAudioMuted(_ isMuted: Bool) {
-    streams.mutes.audio = RelayedStreams.Choice(all: isMuted)
+    streams.mutes.audio = HostChoice(all: isMuted)
     applyRemoteMutes()
   }
 
@@ -46,7 +46,7 @@ extension ChannelRelay {
 
   /// Does so with the pictures of all, later ones too. Without an exception the relay sends none.
   public func setAllRemoteVideoMuted(_ isMuted: Bool) {
-    streams.mutes.video = RelayedStreams.Choice(all: isMuted)
+    streams.mutes.video = HostChoice(all: isMuted)
     applyRemoteMutes()
   }
 

@@ -104,6 +104,9 @@ struct ChannelRoll {
 
   func isThere(_ uid: UInt32) -> Bool { index(of: uid).map { entries[$0].isThere } ?? false }
 
+  /// Who has a uid, or had it last.
+  func id(of uid: UInt32) -> PeerID? { index(of: uid).map { entries[$0].user.id } }
+
   /// The latest who had it.
   private func index(of uid: UInt32) -> Int? { entries.lastIndex { $0.user.uid == uid } }
 }

@@ -158,7 +158,7 @@ struct RelayedSound {
   }
 
   /// Whose sound is to be heard is another thing than before.
-  func apply(_ unwanted: RelayedStreams.Choice) {
+  func apply(_ unwanted: HostChoice<UInt32>) {
     for (uid, line) in playing { line.audio.setUnwanted(unwanted.covers(uid)) }
   }
 

@@ -5,30 +5,8 @@ internal import Reactor
 /// The states of all streams of a channel by a relay: those of this side, and those of each host.
 /// The rules are those of a call (`CallStreams`). Pure; each method returns what is to be told.
 struct RelayedStreams {
-  /// Whom something holds for: all hosts, or none of them, but for some.
-  struct Choice: Sendable, Equatable {
-    var all = false
-    private var others: Set<UInt32> = []
-
-    init(all: Bool = false) { self.all = all }
-
-    mutating func set(_ isOn: Bool, _ uid: UInt32) {
-      if isOn == all { others.remove(uid) } else if others.count < Self.most { others.insert(uid) }
-    }
-
-    mutating func remove(_ uid: UInt32) { others.remove(uid) }
-
-    func covers(_ uid: UInt32) -> Bool { all != others.contains(uid) }
-
-    /// It holds for every host there may be.
-    var isAll: Bool { all && others.isEmpty }
-
-    /// More than a relay has sources.
-    private static let most = 256
-  }
-
   /// What this side does not want of hosts.
-  var mutes = (audio: Choice(), video: Choice())
+  var mutes = (audio: HostChoice<UInt32>(), video: HostChoice<UInt32>())
   let began: Instant
   private var own: CallStreams
   private var hosts: [UInt32: CallStreams] = [:]
@@ -188,8 +166,8 @@ struct RelayedStreams {
   }
 
   private static func apply(
-    _ mutes: (audio: Choice, video: Choice), to streams: inout CallStreams, _ uid: UInt32,
-    now: Instant
+    _ mutes: (audio: HostChoice<UInt32>, video: HostChoice<UInt32>),
+    to streams: inout CallStreams, _ uid: UInt32, now: Instant
   ) -> [CallProgress] {
     streams.setRemoteAudioUnwanted(mutes.audio.covers(uid), now: now)
       + streams.changeRemoteVideo(now: now) { $0.handle(isUnwanted: mutes.video.covers(uid)) }

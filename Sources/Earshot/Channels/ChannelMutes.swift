@@ -1,0 +1,71 @@
+/// What a stay in a channel keeps back of its own media, and whose media it does not want. It holds
+/// over ways, calls and seats.
+struct ChannelMutes: Sendable {
+  /// The own sound is kept back.
+  var isAudioMuted = false
+  /// The own pictures are.
+  var isVideoMuted = false
+  /// Whose media is not wanted. Whoever comes back may have another uid, and has the same ID.
+  var unwanted = (audio: HostChoice<PeerID>(), video: HostChoice<PeerID>())
+
+  /// Some hosts are excepted from what holds for all.
+  var hasExceptions: Bool { unwanted.audio.hasExceptions || unwanted.video.hasExceptions }
+
+  /// Tells a call with a member. What the call refuses it has no use for.
+  ///
+  /// - Parameters:
+  ///   - role: The own one: who only listens sends nothing.
+  ///   - hasPictures: There are own pictures.
+  func apply(to call: Call, with id: PeerID, as role: ChannelRole, hasPictures: Bool) async {
+    await applyUnwanted(to: call, with: id)
+    do throws(EarshotError) {
+      try await call.setAudioMuted(role == .audience || isAudioMuted)
+    } catch {
+      return  // It is over, or there is no source to be heard.
+    }
+    guard hasPictures else { return }
+    do throws(EarshotError) {
+      try await call.setVideoMuted(role == .audience || isVideoMuted)
+    } catch {
+      return  // Its pictures have ended, or there were none.
+    }
+  }
+
+  /// Tells a call that has just begun, where it has not what it begins with.
+  func applyUnwanted(to call: Call, with id: PeerID) async {
+    do throws(EarshotError) {
+      try await call.setRemoteAudioMuted(unwanted.audio.covers(id))
+      try await call.setRemoteVideoMuted(unwanted.video.covers(id))
+    } catch {
+      return  // It is over, or shows no pictures.
+    }
+  }
+
+  /// Tells the relay what is another thing than before.
+  func apply(to relay: ChannelRelay, insteadOf before: ChannelMutes, _ members: [ChannelUser]) async
+  {
+    if isAudioMuted != before.isAudioMuted { await relay.setAudioMuted(isAudioMuted) }
+    if isVideoMuted != before.isVideoMuted { await relay.setVideoMuted(isVideoMuted) }
+    let (audio, video) = unwanted
+    if audio.startsAnew(after: before.unwanted.audio) {
+      await relay.setAllRemoteAudioMuted(audio.all)
+    }
+    if video.startsAnew(after: before.unwanted.video) {
+      await relay.setAllRemoteVideoMuted(video.all)
+    }
+    for user in members {
+      let isChanged =
+        audio.covers(user.id) != before.unwanted.audio.covers(user.id)
+        || video.covers(user.id) != before.unwanted.video.covers(user.id)
+      if isChanged { await apply(to: relay, of: user.uid, user.id) }
+    }
+  }
+
+  /// Tells the relay what holds for who has a uid now; `nil` = nobody.
+  func apply(to relay: ChannelRelay, of uid: UInt32, _ id: PeerID?) async {
+    let audio = id.map { unwanted.audio.covers($0) } ?? unwanted.audio.all
+    let video = id.map { unwanted.video.covers($0) } ?? unwanted.video.all
+    await relay.setRemoteAudioMuted(audio, of: uid)
+    await relay.setRemoteVideoMuted(video, of: uid)
+  }
+}
