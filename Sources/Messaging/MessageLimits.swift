@@ -60,11 +60,12 @@ enum MessageRules {
   /// What is urgent first goes again after that. FEEDBACK comes a round trip and 20 ms after a
   /// message: up to a round trip of 50 ms nothing goes twice where nothing is lost.
   static let firstUrgentRepeat: UInt64 = 75_000_000
-  /// And then so far apart, two packets at a time, or at the probe timeout where that is shorter.
+  /// And then so far apart at the most, two packets at a time, as long as it lives: 100 packets in
+  /// 7.5 s. Bursts of five packets (20 %) lose as many in a row once in 10⁹ times; of the 41
+  /// that doubled waits left, once in 10⁴.
   static let urgentRepeat: UInt64 = 150_000_000
-  /// How often, before the waits double as usual: 18 packets in 1.3 s. Where 30 % are lost they
-  /// are all lost once in 10⁹ times, in bursts of five packets (20 %) once in 280.
-  static let urgentRepeats = 9
+  /// Of how many of these one is of everything: 1.05 s apart, about `longestProbeTimeout`.
+  static let urgentRepeatsForAll = 7
   /// Fragments repeated when the probe timer fires, and packets they may take (RFC 9002 §6.2.4).
   static let probeCount = 2
 }

@@ -2,7 +2,7 @@ import Primitives
 
 /// When silence means that something must be sent again (RFC 9002 §6.2, docs/protocol/frames.md
 /// §3). Without samples 300 ms; doubled for every time it fires, to at most 1 s. What is urgent
-/// goes again sooner.
+/// goes again sooner, and at the same pace as long as it lives.
 struct ProbeTimer: Equatable, Sendable, BitwiseCopyable {
   /// Nanoseconds, as the owner's RTT estimator has it.
   var timeout = MessageRules.initialProbeTimeout
@@ -22,13 +22,17 @@ struct ProbeTimer: Equatable, Sendable, BitwiseCopyable {
   }
 
   private func wait(isUrgent: Bool) -> UInt64 {
-    if isUrgent, backOff < MessageRules.urgentRepeats {
-      return min(
-        timeout, backOff == 0 ? MessageRules.firstUrgentRepeat : MessageRules.urgentRepeat)
+    guard isUrgent else {
+      return max(timeout, min(doubled(backOff), MessageRules.longestProbeTimeout))
     }
-    let steps = isUrgent ? backOff - MessageRules.urgentRepeats : backOff
-    let doubled = steps < 16 ? timeout << UInt64(steps) : .max
-    return max(timeout, min(doubled, MessageRules.longestProbeTimeout))
+    return backOff == 0
+      ? min(timeout, MessageRules.firstUrgentRepeat)
+      : min(doubled(backOff - 1), MessageRules.urgentRepeat)
+  }
+
+  /// The timeout, doubled `times`.
+  private func doubled(_ times: Int) -> UInt64 {
+    times < 16 ? timeout << UInt64(times) : .max
   }
 
   mutating func restart(now: Instant) { start = now }
@@ -38,8 +42,8 @@ struct ProbeTimer: Equatable, Sendable, BitwiseCopyable {
     start = now
     // One lost packet must not cost another wait (RFC 9002 §6.2.4).
     owesCopy = isUrgent && backOff > 0
-    backOff = min(backOff + 1, 32)
-    return isUrgent && backOff <= MessageRules.urgentRepeats
+    backOff &+= 1
+    return isUrgent && backOff % MessageRules.urgentRepeatsForAll != 0
   }
 
   /// Whether what was just sent goes once more; says so once.

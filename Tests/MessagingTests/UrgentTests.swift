@@ -7,7 +7,7 @@ import Wire
 @Suite struct UrgentTests {
   private static let start = at(1000)
 
-  /// After 75 ms once, then every 150 ms in two packets, nine times in all; then as usual.
+  /// After 75 ms once, then every 150 ms in two packets, as long as it lives.
   @Test func `repeats what is urgent after 75 milliseconds, and then two packets at a time`() throws
   {
     var channel = MessageChannel(limits: .rendezvous)
@@ -15,7 +15,7 @@ import Wire
       [1, 2, 3], on: .rendezvous, life: .seconds(8), isUrgent: true, now: Self.start)
     var number: UInt64 = 0
     var times = packet(&channel, number: number, at: 1000).map(\.milliseconds)
-    while let deadline = channel.nextDeadline, deadline < at(4000) {
+    while let deadline = channel.nextDeadline, deadline < at(9000) {
       channel.handleTimeout(now: deadline)
       while channel.hasFramesToSend {
         number += 1
@@ -23,12 +23,52 @@ import Wire
           .map(\.milliseconds)
       }
     }
-    let pairs = stride(from: UInt64(1225), through: 2275, by: 150).flatMap { [$0, $0] }
-    // 300 ms, as there is no sample, then 600, then a second.
-    #expect(times == [1000, 1075] + pairs + [2575, 2575, 3175, 3175])
+    let pairs = stride(from: UInt64(1225), to: 9000, by: 150).flatMap { [$0, $0] }
+    #expect(times == [1000, 1075] + pairs)
     channel.packetAcknowledged(number)
     #expect(drain(&channel).count == 1)
     #expect(channel.isIdle)
+  }
+
+  /// Where the round trip is short, so many would go that the wait doubles to the same 150 ms.
+  @Test func `a short probe timeout doubles to 150 milliseconds`() throws {
+    var channel = MessageChannel(limits: .rendezvous)
+    channel.updateProbeTimeout(30_000_000)
+    try channel.send([1], on: .rendezvous, life: .seconds(8), isUrgent: true, now: Self.start)
+    var times = packet(&channel, number: 0, at: 1000).map(\.milliseconds)
+    var number: UInt64 = 0
+    while let deadline = channel.nextDeadline, deadline < at(1700) {
+      channel.handleTimeout(now: deadline)
+      while channel.hasFramesToSend {
+        number += 1
+        times += packet(&channel, number: number, at: deadline.nanoseconds / 1_000_000)
+          .map(\.milliseconds)
+      }
+    }
+    #expect(times == [1000, 1030] + [1060, 1120, 1240, 1390, 1540, 1690].flatMap { [$0, $0] })
+  }
+
+  /// Each seventh time everything goes, which is a second apart.
+  @Test func `what is not urgent goes again although what is urgent is never acknowledged`() throws
+  {
+    var channel = MessageChannel(limits: .rendezvous)
+    try channel.send([1], on: .rendezvous, life: .seconds(30), now: Self.start)
+    try channel.send([2], on: .rendezvous, life: .seconds(30), isUrgent: true, now: Self.start)
+    var number: UInt64 = 0
+    var times: [UInt64] = []
+    func send(at milliseconds: UInt64) {
+      while channel.hasFramesToSend {
+        let seen = packet(&channel, number: number, at: milliseconds)
+        times += seen.filter { $0.sequence == 0 }.map(\.milliseconds)
+        number += 1
+      }
+    }
+    send(at: 1000)
+    while let deadline = channel.nextDeadline, deadline < at(12_000) {
+      channel.handleTimeout(now: deadline)
+      send(at: deadline.nanoseconds / 1_000_000)
+    }
+    #expect(times == [1000] + stride(from: 1975, to: 12_000, by: 1050))
   }
 
   @Test func `a shorter probe timeout is sooner, and an answer ends the haste`() throws {

@@ -37,8 +37,8 @@ struct SetUpLine: Sendable, CustomTestStringConvertible {
   }
 
   /// Shapes that no timer was chosen by: all loss in one direction, in spells of 300 ms however
-  /// many packets they see (20 %), and 15 % with delays that vary by 200 ms and overtake each
-  /// other.
+  /// many packets they see (20 %), 15 % with delays that vary by 200 ms and overtake each other,
+  /// and bursts that are longer, or shorter and more.
   static let unusual: [SetUpLine] = [
     SetUpLine("30 % from the caller, 100 ms", 100, isBad: true) { caller, _, _ in
       caller.up.loss = .random(0.3)
@@ -55,6 +55,14 @@ struct SetUpLine: Sendable, CustomTestStringConvertible {
       callee.vary()
       server.vary()
     }.missing([0, 1]),
+    SetUpLine(
+      "20 % in bursts of ten, 60 ms", 60, isBad: true,
+      .bursts(.bursts(losing: 0.1056, ofLength: 10))
+    ).missing([0, 1]),
+    SetUpLine(
+      "30 % in bursts of three, 200 ms", 200, isBad: true,
+      .bursts(.bursts(losing: 0.1633, ofLength: 3))
+    ).missing([0, 1]),
   ]
 
   private init(
