@@ -154,6 +154,7 @@ let package = Package(
     program("CallFromFile", ["Earshot"], path: "Examples/CallFromFile"),
     program("EchoSound", ["Earshot"], path: "Examples/EchoSound"),
     program("JoinChannel", ["Earshot", "EarshotMedia"], path: "Examples/JoinChannel"),
+    program("TwoChannels", ["Earshot", "EarshotMedia"], path: "Examples/TwoChannels"),
     program("CallStory", ["Earshot"], path: "Examples/CallStory"),
     program("ProbeAdvice", ["Earshot"], path: "Examples/ProbeAdvice"),
     // measurements (Benchmarks/README.md)

@@ -35,7 +35,7 @@ import Testing
         .statistics(Sample.id, Sample.statistics()),
       ]
       for event in first { _ = await run.handle(.endpoint(event)) }
-      run.company.room?.people.add(Self.other, nil, "carol", target: "carol", .invited)
+      await run.company.room?.channel.addGuest(Self.other, "carol")
       _ = await run.handle(.endpoint(.callEnded(Sample.id, Sample.report())))
       #expect(run.report == nil && run.shownCall == Self.other)
       let count = run.samples.count
@@ -43,5 +43,11 @@ import Testing
       #expect(run.view.numbers != nil && run.samples.count == count && count == 1)
       await session.endpoint.close()
     }.value
+  }
+}
+
+extension CallChannel {
+  fileprivate func addGuest(_ call: CallID, _ name: String) {
+    people.add(call, nil, name, target: name, .invited)
   }
 }

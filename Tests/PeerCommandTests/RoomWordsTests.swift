@@ -21,8 +21,14 @@ import Testing
   /// Goal: who is asked reads who comes; a name that another one gives is no more than that.
   @Test func `a question names the guest by its pin, or by its ID`() throws {
     let carol = try Self.peer(3)
-    func question(_ asker: CallID?, _ name: String?, pinned: String?) -> String {
-      RoomWords.sentence((asker, (carol, name)), of: "bob", pinned: pinned)
+    let bob = CallChannel.Member(
+      call: CallID(bytes: Array(0..<16)), id: nil, name: "bob", uid: nil, isInvited: false)
+    func question(
+      _ asker: CallChannel.Member?, _ name: String?, pinned: String?
+    ) -> String {
+      RoomWords.sentence(
+        CallChannel.Question(asker: asker, guest: carol, guestName: name), of: "bob",
+        pinned: pinned)
     }
     #expect(
       question(nil, "carol", pinned: "caroline")
@@ -31,17 +37,21 @@ import Testing
     #expect(claimed.contains("carol (so bob says; \(carol))"))
     #expect(question(nil, nil, pinned: nil).contains("\(carol)"))
     #expect(
-      question(CallID(bytes: Array(0..<16)), nil, pinned: "caroline")
+      question(bob, nil, pinned: "caroline")
         == "bob asks caroline into the channel. Press y or n.")
-    #expect(RoomWords.sentence((nil, nil), of: "bob", pinned: nil).contains("asks others into"))
+    let open = CallChannel.Question()
+    #expect(RoomWords.sentence(open, of: "bob", pinned: nil).contains("asks others into"))
+    #expect(RoomWords.news(.connected(bob), of: "alice") == "Connected with bob, in the channel.")
+    #expect(RoomWords.failure(.cannotCome(bob))?.contains("cannot come into a channel") == true)
+    #expect(RoomWords.failure(.isAsked) == nil && RoomWords.news(.isUnanswered, of: "bob") == nil)
   }
 
   @Test func `the call of a member is known by its channel`() throws {
     let tea = try #require(ChannelKey().channel(named: "call"))
     let words = "{\"channel\":\"\(tea.audience)\"}"
-    #expect(RoomMarks.isOfChannel(try Self.incoming(words)))
-    for other in [RoomMarks.invitation, "{}", nil] {
-      #expect(!RoomMarks.isOfChannel(try Self.incoming(other)))
+    #expect(CallChannelMarks.isOfChannel(try Self.incoming(words)))
+    for other in [CallChannelMarks.invitation, "{}", nil] {
+      #expect(!CallChannelMarks.isOfChannel(try Self.incoming(other)))
     }
   }
 
@@ -57,7 +67,8 @@ import Testing
       try sound(["--video", "test", "--save-video", path]), saveName: path, overwrites: false)
     var options = CallOptions()
     let refused = pictures.add(to: &options)
-    let first = pictures.add(to: &options), second = pictures.add(to: &options)
+    let first = pictures.add(to: &options)
+    let second = pictures.add(to: &options)
     #expect(options.videoSource != nil && options.videoSink != nil)
     #expect(first != nil && second != nil && refused != nil)
     let calls = (0..<4).map { CallID(bytes: Array($0..<$0 + 16)) }

@@ -1,5 +1,6 @@
 """Channels: real programs in one room, heard by each other and saved."""
 
+import itertools
 import json
 import math
 import os
@@ -472,6 +473,59 @@ def scenario_23_many_channels(lab):
         for index, hertz in tones.items():
             loud = level(lab.path(f"{room}-5.wav"), hertz, 3) > 4000
             equal(loud, index == number % 4, f"{hertz} Hz in {room}")
+
+
+@scenario
+def scenario_25_leave_and_destroy(lab):
+    """One program in two channels leaves one of them, joins it again and leaves the other."""
+    lab.rendezvous()
+    for name, hertz in (("low", 440), ("high", 700), ("higher", 1000)):
+        tone(lab.path(name + ".wav"), hertz, 60)
+    bob, carol = (
+        joined(
+            lab, "b", "--play", lab.path(sound), "--save", lab.path(name + ".wav"), identity=name,
+            room=room,
+        )
+        for name, sound, room in (("bob", "high.wav", "tea"), ("carol", "higher.wav", "milk"))
+    )  # fmt: skip
+    for host in (bob, carol):
+        host.wait_line(lambda line: line.get("name") == "channelJoined", 10)
+    place = f"{ADDRESS['r']}:{PORT}"
+    two = lab.run(
+        "a", f"{BIN}/TwoChannels", place, "tea", "milk", lab.path("low.wav"), lab.path("two.wav")
+    )
+    equal(two.wait(40), 0, f"exit code ({two.describe()})")
+    for host in (bob, carol):
+        host.signal(signal.SIGTERM)
+        equal(host.wait(5), 0, f"exit code ({host.describe()})")
+    uids = [named(host, "channelJoined")[0]["uid"] for host in (bob, carol)]
+    heard = [f"tea: {uids[0]} is heard", f"milk: {uids[1]} is heard"]
+    equal(
+        open(two.out.name).read().splitlines(),
+        [*heard, "milk: left", "milk: channelState", heard[1], "tea: left", "milk: left"],
+        "what the program says",
+    )
+    # Each channel is told of its own goodbyes, and of no other.
+    gone = [("userOffline", "left")], [("audienceLeft", "left")] * 2
+    for host, expected in zip((bob, carol), gone):
+        told = [
+            (line["name"], line["reason"])
+            for line in host.lines()
+            if line.get("name") in ("userOffline", "audienceLeft")
+        ]
+        equal(told, expected, "goodbyes")
+    # Nothing of the one is in the other, and what goes on has no gap.
+    came, went = (moment(named(bob, name)[0]) for name in ("userJoined", "userOffline"))
+    begin = moment(named(bob, "channelJoined")[0])
+    equal(went - came > 8, True, f"time in tea ({went - came:.1f} s)")
+    seconds = range(int(came - begin) + 3, int(went - begin) - 1)
+    equal(seconds_loud(lab.path("bob.wav"), 440, seconds), [True] * len(seconds), "tea")
+    equal(os.path.exists(lab.path("carol.wav")), False, "an audience says nothing")
+    with wave.open(lab.path("two.wav"), "rb") as file:
+        whole = range(file.getnframes() // 48000)
+    for hertz, parts in ((700, [True, False]), (1000, [True, False, True])):
+        loud = seconds_loud(lab.path("two.wav"), hertz, whole)
+        equal([one for one, _ in itertools.groupby(loud)], parts, f"{hertz} Hz in the mix")
 
 
 @scenario

@@ -183,7 +183,7 @@ package struct AnswerCommand: Sendable {
       switch input {
       case .endpoint(.incomingCall(let call)) where call.userExtension == TransferWords.invitation:
         leaveToReceiver(call, session)
-      case .endpoint(.incomingCall(let call)) where RoomMarks.isOfChannel(call):
+      case .endpoint(.incomingCall(let call)) where CallChannelMarks.isOfChannel(call):
         // Of a channel that was left a moment ago, or was never joined.
         await session.turnAway(member: call)
       case .endpoint(.incomingCall(let call)):
@@ -238,7 +238,7 @@ package struct AnswerCommand: Sendable {
     run.use(ends)
     ends.connect(to: session.inbox)
     let who = Wording.who(call)
-    let invites = call.userExtension == RoomMarks.invitation
+    let invites = call.userExtension == CallChannelMarks.invitation
     session.console.say(
       "\(who) calls\(call.offersVideo ? " with video" : "")"
         + "\(invites ? ", into a channel with others" : "").")

@@ -38,14 +38,14 @@ extension CallRun {
     guard let room = company.room else { return view }
     var shown = view
     if typed == nil, let question = room.question { shown.hint = question }
-    guard room.isOpen, !room.people.names.isEmpty else { return shown }
-    shown.peer = room.people.names.joined(separator: ", ")
+    guard room.isOpen, !room.names.isEmpty else { return shown }
+    shown.peer = room.names.joined(separator: ", ")
     return shown
   }
 
-  func openRoom() {
+  func openRoom() async {
     guard let manners = company.manners, company.room == nil, let ends else { return }
-    company.room = CallRoom(
+    company.room = await CallRoom(
       session, sound, ends, first: id, name: view.peer, manners, isMuted: view.isMuted)
   }
 
@@ -59,7 +59,7 @@ extension CallRun {
       codes.append(call, view.peer)
       return session.console.say("Short code, to compare by voice: \(letters)")
     }
-    guard let name = company.room?.people.name(of: call) else { return }
+    guard let name = company.room?.name(of: call) else { return }
     codes.append(call, name)
     session.console.say("Short code with \(name), to compare by voice: \(letters)")
   }
@@ -68,7 +68,7 @@ extension CallRun {
   func handleEnd(_ report: CallReport) {
     company.firstReport = report
     guard let room = company.room, room.isOpen else { return }
-    session.console.say(RoomWords.sentence(firstGone: view.peer, still: room.people.names))
+    session.console.say(RoomWords.sentence(firstGone: view.peer, still: room.names))
     view.numbers = nil
   }
 

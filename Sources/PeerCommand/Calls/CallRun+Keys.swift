@@ -64,7 +64,7 @@ extension CallRun {
     do throws(EarshotError) {
       for call in calls { try await session.endpoint.call(call).setAudioMuted(wanted) }
       view.isMuted = wanted
-      company.room?.isMuted = wanted
+      await company.room?.keepMuted(sound: wanted)
       marks.append(wanted ? "muted" : "unmuted", now: SystemClock.now)
       EventLine.writeOwn(wanted ? "localAudioMuted" : "localAudioUnmuted", id, to: session.lines)
     } catch {
@@ -78,7 +78,7 @@ extension CallRun {
     do throws(EarshotError) {
       for call in calls { try await session.endpoint.call(call).setVideoMuted(wanted) }
       view.isVideoMuted = wanted
-      company.room?.isVideoMuted = wanted
+      await company.room?.keepMuted(pictures: wanted)
       marks.append(wanted ? "video off" : "video on", now: SystemClock.now)
       EventLine.writeOwn(wanted ? "localVideoOff" : "localVideoOn", id, to: session.lines)
     } catch {
@@ -95,7 +95,7 @@ extension CallRun {
       refresh()
       var shown = shownView
       shown.numbers = numbers
-      shown.peer = company.room?.people.name(of: call) ?? view.peer
+      shown.peer = company.room?.name(of: call) ?? view.peer
       session.console.say(
         StatusRegion.lines(shown, columns: 200).prefix(3).joined(separator: "\n"))
       hasSaid = true

@@ -177,7 +177,7 @@ package final class CallRun {
     switch state {
     case .calling: break
     case .connecting:
-      openRoom()
+      await openRoom()
       view.state = "connecting"
       view.hint = ""
       wait(for: "a path to \(view.peer)")

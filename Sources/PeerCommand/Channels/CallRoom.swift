@@ -1,10 +1,10 @@
 internal import Earshot
 internal import Primitives
 internal import Reactor
+internal import Synchronization
 
-/// The channel that a call becomes when one of the two invites a third (docs/protocol/channels.md
-/// §10). The call goes on as the pair of the two; with each further member there is a call of its
-/// own.
+/// The channel that a call becomes when one of the two invites a third (`CallChannel`): what is
+/// said of it, and what is kept of it for the end.
 final class CallRoom {
   /// Who is there on one's own side of the call, and what it may do.
   struct Manners {
@@ -18,74 +18,133 @@ final class CallRoom {
     var hasAgreed = false
   }
 
-  /// Members at the most, we included: a mesh has no more.
-  static let mostMembers = 8
+  /// Steps that were told and are not handled yet.
+  private final class Steps: Sendable {
+    private let steps = Mutex<[CallChannelStep]>([])
+    func append(_ step: CallChannelStep) { steps.withLock { $0.append(step) } }
+    func drain() -> [CallChannelStep] {
+      steps.withLock { steps in
+        defer { steps = [] }
+        return steps
+      }
+    }
+  }
 
-  let session: OnlineSession
-  let sound: SoundOptions
-  let ends: OpenedSound
-  let manners: Manners
+  let channel: CallChannel
   let pictures: RoomPictures
-  private(set) var first: CallID
-  private(set) var hasFirst = true
-  var people = RoomPeople()
-  var links: ChannelLinks
-  /// Ours, if we have made the channel.
-  var key: ChannelKey?
-  var channel: Channel?
-  /// Ourselves in the channel, since when.
-  private(set) var stay: (uid: UInt32, since: Instant)?
-  private(set) var isLeft = false
-  /// The channel has ended, or never came to be; calls go on.
-  private(set) var hasFailed = false
+  private let session: OnlineSession
+  private let manners: Manners
+  private let first: CallID
+  private let steps: Steps
+  /// As it was after the last input.
+  private(set) var standing = CallChannel.Standing()
+  private(set) var nextDeadline: Instant?
   private(set) var book = RoomBook()
-  var accord: RoomAccord
   /// Set by the keys; holds for calls that begin later.
-  var isMuted: Bool
-  var isVideoMuted = false
-  /// When the rendezvous is to have let us into the channel.
-  private var answerDue: Instant?
-  /// When those are to be in the channel whom we have calls with of one that was left.
-  private var straysDue: Instant?
+  private var isMuted: Bool
+  private var isVideoMuted = false
+  /// Ourselves in the channel, since when.
+  private var stay: (uid: UInt32, since: Instant)?
 
   init(
     _ session: OnlineSession, _ sound: SoundOptions, _ ends: OpenedSound, first: CallID,
     name: String, _ manners: Manners, isMuted: Bool
-  ) {
-    self.session = session
-    self.sound = sound
-    self.ends = ends
-    self.first = first
-    self.manners = manners
-    self.isMuted = isMuted
-    pictures = RoomPictures(
+  ) async {
+    let pictures = RoomPictures(
       sound, saveName: ends.video?.saveName, overwrites: session.options.overwrites)
-    accord = RoomAccord(asks: manners.asks, hasAgreed: manners.hasAgreed)
-    links = ChannelLinks(own: session.endpoint.id, checks: true)
-    people.add(first, nil, name, .there)
+    let steps = Steps()
+    (self.session, self.manners, self.first, self.isMuted) = (session, manners, first, isMuted)
+    (self.pictures, self.steps) = (pictures, steps)
+    var options = CallChannel.Options(makeCall: { pictures.callOptions(sound, ends) }) {
+      steps.append($0)
+    }
+    (options.asks, options.hasAgreed) = (manners.asks, manners.hasAgreed)
+    options.isAttended = manners.isAttended
+    options.startsMuted = isMuted
+    options.onCall = { pictures.assign($1, to: $0) }
+    let (identity, filter) = (session.options.identity, manners.filter)
+    options.name = { OnlineSession.pin(of: $0, by: identity)?.name }
+    options.admits = { id in
+      let pin = OnlineSession.pin(of: id, by: identity)
+      return filter?.admits(id, name: pin?.name, trust: pin?.trust ?? .new) ?? true
+    }
+    channel = await session.endpoint.call(first).allowChannel(name: name, steering: options)
+    standing = await channel.standing
   }
 
   /// Whether there is a channel, or somebody is being invited.
-  var isOpen: Bool { !isLeft && (channel != nil || !people.invited.isEmpty) }
+  var isOpen: Bool { standing.isOpen }
 
   /// The calls of the channel but the first.
-  var others: [CallID] { people.calls.filter { $0 != first } }
+  var others: [CallID] { standing.members.map(\.call).filter { $0 != first } }
+
+  /// Who has a call with us, in their order.
+  var names: [String] { standing.members.filter { !$0.isInvited }.map(\.name) }
+
+  func name(of call: CallID) -> String? { member(of: call)?.name }
+
+  /// What the person is asked; `nil` when nothing is.
+  var question: String? { standing.question.map(words) }
+
+  // MARK: - Commands
+
+  /// Rings at somebody, who comes in by accepting.
+  func invite(_ target: String) async {
+    do throws(EarshotError) {
+      let call = try await channel.invite(target)
+      await follow()
+      session.console.say("Inviting \(name(of: call) ?? target) ...")
+    } catch {
+      await follow()
+      session.console.sayFailed(
+        error.code == .channelState
+          ? error.message : "\(target): \(error.message) \(error.advice)")
+    }
+  }
+
+  /// - Returns: Whether the key was an answer.
+  func answer(_ key: Character) async -> Bool {
+    guard standing.question != nil, "yYnN".contains(key) else { return false }
+    await channel.answer("yY".contains(key))
+    await follow()
+    return true
+  }
+
+  /// Keys have muted all calls, or not; it holds for later ones.
+  func keepMuted(sound: Bool? = nil, pictures: Bool? = nil) async {
+    (isMuted, isVideoMuted) = (sound ?? isMuted, pictures ?? isVideoMuted)
+    await channel.keepMuted(audio: isMuted, video: isVideoMuted)
+  }
+
+  /// Leaves the channel and ends its calls but the first.
+  func leave() async {
+    await channel.leave()
+    await follow()
+  }
 
   // MARK: - Inputs
 
   func handle(_ event: EndpointEvent) async {
-    guard !isLeft else { return handleLate(event) }
+    guard !standing.isLeft else { return handleLate(event) }
     switch event {
-    case .channel(let name, let step) where name == channel?.name: await handleStep(step)
-    case .incomingCall(let call): await answer(call)
-    case .callProgress(let call, let step): await handleProgress(step, of: call)
-    case .callStateChanged(let call, .connected, _) where call != first:
-      await handleConnected(call)
-    case .callEnded(let call, let report): await handleEnd(of: call, report)
+    case .incomingCall(let call):
+      // To anybody but members this side is busy.
+      if await !channel.isMember(call) { await session.turnAway(member: call) }
+    case .callEnded(let call, let report):
+      enter(call, report.statistics)
+      pictures.handleEnd(of: call)
     case .statistics(let call, let numbers): book.keep(numbers, of: call)
     default: break
     }
-    await advance()
+    await channel.handle(event)
+    await follow()
+    if case .callProgress(let call, let step) = event { handleProgress(step, of: call) }
+  }
+
+  /// A deadline has come.
+  func advance() async {
+    await channel.advance()
+    await follow()
   }
 
   /// After leaving: a call that was over already has its numbers in its report.
@@ -95,181 +154,112 @@ final class CallRoom {
     _ = book.handleEnd(call)
   }
 
-  private func handleProgress(_ step: CallProgress, of call: CallID) async {
+  private func follow() async {
+    standing = await channel.standing
+    nextDeadline = await channel.nextDeadline
+    let now = SystemClock.now
+    stay = standing.uid.flatMap { uid in standing.stay.map { (uid, now - $0) } }
+    for step in steps.drain() { handle(step) }
+  }
+
+  private func handle(_ step: CallChannelStep) {
     switch step {
-    case .invitedToChannel(let invitation):
-      if call == first { await follow(invitation) }
-      return
-    case .channelWord(let word): return await handleWord(word, of: call)
+    case .connected(let member): book.handleConnected(member.call)
+    case .callEnded(let member, let report):
+      handleEnd(of: member, report, hasTalked: book.handleEnd(member.call))
+    case .leaving(let member, let numbers):
+      enter(
+        member.call, numbers ?? book.newestNumbers(of: member.call), isThere: true)
+      _ = book.handleEnd(member.call)
+    case .question: session.console.ring()
     default: break
     }
-    guard call != first, let name = people.name(of: call) else { return }
+    say(step)
+  }
+
+  private func handleProgress(_ step: CallProgress, of call: CallID) {
+    guard call != first, let member = member(of: call) else { return }
     switch step {
     case .lookingAgain(let sentence): session.console.say(Wording.lookingAgain(sentence))
     case .delivered:
-      if people.stage(of: call) == .invited {
-        session.console.say("\(name) has the invitation; it rings.")
-      }
-    case .answered(let who): people.identify(call, as: who)
-    case .shortCode:
-      // It is shown next, and comes before the answer.
-      if let who = await session.endpoint.call(call).peer { people.identify(call, as: who) }
+      if member.isInvited { session.console.say("\(member.name) has the invitation; it rings.") }
     case .firstVideoFrameDecoded:
       if let file = pictures.saveName(of: call), pictures.fault == nil {
-        session.console.sayOfOthers("Pictures of \(name) go to \(file).")
+        session.console.sayOfOthers("Pictures of \(member.name) go to \(file).")
       }
-    case .replaced(let new):
-      people.replace(call, by: new)
-      pictures.replace(call, by: new)
+    case .replaced(let new): pictures.replace(call, by: new)
     case .audioFailed(let text): session.remember("The audio could not be started: \(text)")
     default: break
     }
   }
 
-  private func handleConnected(_ call: CallID) async {
-    guard let name = people.name(of: call) else { return }
-    book.handleConnected(call)
-    session.console.sayOfOthers("Connected with \(name), in the channel.")
-    if people.stage(of: call) == .invited { await letIn(call) }
-  }
-
-  private func handleEnd(of call: CallID, _ report: CallReport) async {
-    enter(call, report.statistics)
-    pictures.handleEnd(of: call)
-    links.end(call, now: SystemClock.now)
-    let hasTalked = book.handleEnd(call)
-    let id = people.id(of: call)
-    accord.handleEnd(of: call)
-    switch people.handleEnd(call) {
-    case .stayedOut(let name):
+  private func handleEnd(
+    of member: CallChannel.Member, _ report: CallReport, hasTalked: Bool
+  ) {
+    if member.isInvited {
       // As it would be told of a call of two.
-      guard report.outcome != .completed else { break }
-      session.console.sayFailed("\(name): \(report.outcome.rawValue): \(report.reason)")
+      guard report.outcome != .completed else { return }
+      session.console.sayFailed(
+        "\(member.name): \(report.outcome.rawValue): \(report.reason)")
       if let error = report.error { session.console.complain(CommandFailure(error)) }
-    case .letGo(let name), .ended(let name):
+    } else if hasTalked {
       // Who could not be reached yet is not gone.
-      guard call != first, hasTalked else { break }
       let end = report.reason.hasSuffix(".") ? "" : "."
-      session.console.sayOfOthers("\(name) is gone: \(report.reason)\(end)")
-    case nil: break
+      session.console.sayOfOthers("\(member.name) is gone: \(report.reason)\(end)")
     }
-    if call == first { await handleFirstEnd() } else { await withdraw(id) }
-    if !isOpen { await session.limitCalls(to: 1) }
-  }
-
-  /// Whoever waits for a token of it gets none any more.
-  private func handleFirstEnd() async {
-    hasFirst = false
-    accord.handleFirstEnd()
-    guard channel != nil, key == nil else { return }
-    for call in people.invited { await session.endpoint.call(call).hangUp() }
   }
 
   /// What the end says of a member; the first call has a table of its own.
   private func enter(_ call: CallID, _ numbers: CallStatistics?, isThere: Bool = false) {
-    guard call != first, book.isTalking(call), let name = people.name(of: call) else { return }
-    book.append(numbers, of: name, people.id(of: call), uid: links.uid(of: call), isThere: isThere)
+    guard call != first, book.isTalking(call), let member = member(of: call) else { return }
+    book.append(numbers, of: member.name, member.id, uid: member.uid, isThere: isThere)
   }
 
-  private func handleStep(_ step: ChannelStep) async {
+  // MARK: - Words
+
+  /// What a step is told as.
+  private func say(_ step: CallChannelStep) {
+    let console = session.console
+    if let words = RoomWords.failure(step) { console.sayFailed(words) }
+    if let words = RoomWords.news(step, of: firstName) { console.sayOfOthers(words) }
     switch step {
-    case .joined(let uid, _): stay = (uid, SystemClock.now)
-    case .userJoined(let user, _), .audienceJoined(let user): await welcome(user)
-    case .userOffline(let uid, .becameAudience): links.setAudience(uid)
-    case .userOffline(let uid, _), .audienceLeft(let uid, _):
-      // Whoever has no call with us any more is gone.
-      if let call = links.remove(uid), call != first {
-        await session.endpoint.call(call).hangUp()
-      }
-    case .memberChecked(let uid, let isGenuine): links.check(uid, isGenuine: isGenuine)
-    case .stateChanged(.failed, let reason):
-      hasFailed = true
-      session.console.sayFailed(
-        "The channel has ended: \(ChannelWords.text(of: reason)). Calls that there are go on.")
-    case .tokenWillExpire: await renewPasses()
+    case .became(_, isOwn: false):
+      console.say("\(firstName) has invited others: the call is a channel now.")
+    case .question(let question): console.say(words(of: question))
+    case .wished(let member):
+      console.say("Asking \(firstName) to let \(member.name) in ...")
+    case .turnedAway(let user):
+      let pinned = session.pin(of: user.id)?.name
+      console.sayOfOthers(
+        "\(pinned ?? user.id.shortText) is in the channel, and is not talked with (--from).")
+    case .failed(let error, .upkeep): console.log(.warning, error.message)
+    case .failed(let error, .minor): console.log(.info, error.message)
+    case .left(isAlone: true):
+      console.say(
+        manners.isAttended ? "Everybody else has left." : "Who called has left the channel.")
     default: break
     }
   }
 
-  // MARK: - What follows
-
-  /// Calls whom we are to call, and leaves where nothing is left to stay for.
-  func advance() async {
-    guard !isLeft else { return }
-    await carryOut(accord.expire(now: SystemClock.now))
-    guard isOpen else { return }
-    guard
-      people.mayStay(
-        hasFirst: hasFirst, isAttended: manners.isAttended,
-        members: hasFailed ? 0 : links.counts.members)
-    else {
-      session.console.say(
-        manners.isAttended ? "Everybody else has left." : "Who called has left the channel.")
-      return await leave()
-    }
-    let now = SystemClock.now
-    if let due = answerDue, stay == nil, !hasFailed, due <= now {
-      answerDue = nil
-      session.console.sayFailed(RoomWords.silentRendezvous)
-    }
-    if let due = straysDue, due <= now { await endStrays() }
-    guard stay != nil, !hasFailed else { return }
-    // Some programs cannot be called, such as `earshot call`: they call themselves.
-    links.setCallsAll(true, now: now)
-    while let user = links.nextToDial(own: .host, now: now) { await dial(user) }
+  private func words(of question: CallChannel.Question) -> String {
+    RoomWords.sentence(
+      question, of: question.asker?.name ?? firstName,
+      pinned: question.guest.flatMap { session.pin(of: $0)?.name })
   }
 
-  var nextDeadline: Instant? {
-    guard !isLeft else { return nil }
-    let asked = accord.deadline
-    guard isOpen, !hasFailed else { return asked }
-    return earliest(
-      earliest(asked, straysDue),
-      stay == nil ? answerDue : links.nextRetry(own: .host))
-  }
+  /// Who is at the other end of the first call.
+  private var firstName: String { name(of: first) ?? "the other side" }
 
-  /// The channel is being joined.
-  func awaitAnswer() { answerDue = SystemClock.now + RoomTimes.joining }
-
-  /// Leaves the channel and ends its calls but the first.
-  func leave() async {
-    guard !isLeft else { return }
-    isLeft = true
-    for call in others {
-      let link = await session.endpoint.call(call)
-      // All may leave at once: a call that is over already has no numbers any more.
-      let numbers = await link.statistics() ?? book.newestNumbers(of: call)
-      enter(call, numbers, isThere: true)
-      _ = book.handleEnd(call)
-      await link.hangUp()
-    }
-    await channel?.leave()
-    await session.limitCalls(to: 1)
-  }
-
-  /// The channel is left, and the calls go on: another one is joined, or none.
-  func drop() async {
-    await channel?.leave()
-    (channel, key, stay, answerDue, hasFailed) = (nil, nil, nil, nil, false)
-    links = ChannelLinks(own: session.endpoint.id, checks: true)
-  }
-
-  /// Calls with members of a channel that was left are over if they have not come after.
-  func awaitStrays() { straysDue = SystemClock.now + RoomTimes.strays }
-
-  private func endStrays() async {
-    straysDue = nil
-    for call in others where people.stage(of: call) == .there && links.uid(of: call) == nil {
-      await session.endpoint.call(call).hangUp()
-    }
+  private func member(of call: CallID) -> CallChannel.Member? {
+    standing.members.first { $0.call == call }
   }
 
   func writeSummary() {
-    guard let channel else { return }
+    guard let name = standing.channel else { return }
     session.lines.write("channelSummary") { object in
       book.fill(
-        &object, channel.name, stay.map { ($0.uid, SystemClock.now - $0.since) },
-        hasFailed: hasFailed, metCount: links.metCount)
+        &object, name, stay.map { ($0.uid, SystemClock.now - $0.since) },
+        hasFailed: standing.hasFailed, metCount: standing.metCount)
     }
   }
 }

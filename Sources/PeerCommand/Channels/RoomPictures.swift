@@ -16,6 +16,8 @@ final class RoomPictures: Sendable {
     /// Files of members so far.
     var count = 0
     var files: [CallID: MemberFile] = [:]
+    /// Of sinks whose call has not begun yet.
+    var waiting: [ObjectIdentifier: MemberFile] = [:]
     var fault: String?
 
     /// For their faults. Calls of members that come and go have no end: the oldest are forgotten.
@@ -42,20 +44,15 @@ final class RoomPictures: Sendable {
   }
 
   /// What a call with a further member has: the same sound, and pictures of its own.
-  ///
-  /// - Returns: Also the file of its pictures.
-  func callOptions(
-    _ sound: SoundOptions, _ ends: OpenedSound, isMuted: Bool, isVideoMuted: Bool
-  ) -> (CallOptions, file: MemberFile?) {
+  func callOptions(_ sound: SoundOptions, _ ends: OpenedSound) -> CallOptions {
     var options = sound.callOptions(ends)
     options.arrivals = nil
     let file = add(to: &options)
-    options.startsMuted = isMuted
-    options.startsVideoMuted = isVideoMuted
-    options.remembersPeer = false
-    options.userExtension = nil
-    options.rejoin = nil
-    return (options, file)
+    guard let file, let sink = options.videoSink else { return options }
+    state.withLock { state in
+      if state.waiting.count < Self.mostKept { state.waiting[ObjectIdentifier(sink)] = file }
+    }
+    return options
   }
 
   /// - Returns: The file that gets what is seen; `nil` where nothing is saved.
@@ -88,6 +85,12 @@ final class RoomPictures: Sendable {
     state.withLock { state in
       if state.files.count < Self.mostKept { state.files[call] = file }
     }
+  }
+
+  /// A call has begun with what `callOptions` gave.
+  func assign(_ options: CallOptions, to call: CallID) {
+    guard let sink = options.videoSink else { return }
+    assign(state.withLock { $0.waiting.removeValue(forKey: ObjectIdentifier(sink)) }, to: call)
   }
 
   /// The call goes on as another one.

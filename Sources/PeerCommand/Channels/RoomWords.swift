@@ -13,28 +13,50 @@ enum RoomWords {
   /// The other end asks somebody into the call, or a member asks whoever made the channel.
   ///
   /// - Parameters:
-  ///   - first: how the other end is called.
-  ///   - pin: the name by which somebody is pinned.
-  static func question(
-    of accord: RoomAccord, _ people: RoomPeople, first: String, pin: (PeerID) -> String?
-  ) -> String? {
-    accord.question.map { question in
-      sentence(
-        question, of: question.asker.flatMap { people.name(of: $0) } ?? first,
-        pinned: question.guest.flatMap { pin($0.id) })
-    }
-  }
-
-  /// - Parameter name: By which the guest is pinned.
+  ///   - asker: how it is called.
+  ///   - name: by which the guest is pinned.
   static func sentence(
-    _ question: (asker: CallID?, guest: (id: PeerID, name: String?)?), of asker: String,
-    pinned name: String?
+    _ question: CallChannel.Question, of asker: String, pinned name: String?
   ) -> String {
-    let guest = question.guest.map { self.guest($0.id, called: $0.name, by: asker, pinned: name) }
+    let guest = question.guest.map {
+      self.guest($0, called: question.guestName, by: asker, pinned: name)
+    }
     guard question.asker == nil else {
       return "\(asker) asks \(guest ?? "somebody") into the channel. Press y or n."
     }
     return "\(asker) asks \(guest ?? "others") into this call, who would hear you. Press y or n."
+  }
+
+  /// What did not work, and was to.
+  static func failure(_ step: CallChannelStep) -> String? {
+    switch step {
+    case .cannotCome(let member):
+      "\(member.name) cannot come into a channel: its program does not know how a call becomes one."
+    case .failed(let error, .own): "\(error.message) \(error.advice)"
+    case .isUnanswered: silentRendezvous
+    case .channelEnded(let reason):
+      "The channel has ended: \(ChannelWords.text(of: reason)). Calls that there are go on."
+    default: nil
+    }
+  }
+
+  /// What others did; how often is up to them.
+  ///
+  /// - Parameter first: how the other end of the first call is called.
+  static func news(_ step: CallChannelStep, of first: String) -> String? {
+    switch step {
+    case .connected(let member): "Connected with \(member.name), in the channel."
+    case .refused(let member): "\(first) does not let \(member.name) in."
+    case .isAsked: "\(first) is being asked whether others may come."
+    case .remoteDeclined(isAnswered: true):
+      "\(first) wants nobody else in this call: it stays one of two."
+    case .remoteDeclined(isAnswered: false):
+      "Nobody answered at \(first) whether others may come: the call stays one of two."
+    case .declined:
+      "Nobody else comes in: \(first) is told, and the call between you goes on."
+    case .failed(let error, .other): "\(error.message) \(error.advice)"
+    default: nil
+    }
   }
 
   /// Somebody who may be pinned; a name that another one gives is only that.
@@ -44,27 +66,7 @@ enum RoomWords {
     pinned ?? name.map { "\($0) (so \(asker) says; \(id))" } ?? "\(id)"
   }
 
-  static func asked(_ name: String) -> String { "\(name) is being asked whether others may come." }
-
-  static func declined(by name: String, _ word: ChannelWord) -> String {
-    word == .unanswered
-      ? "Nobody answered at \(name) whether others may come: the call stays one of two."
-      : "\(name) wants nobody else in this call: it stays one of two."
-  }
-
-  static let silentRendezvous =
+  private static let silentRendezvous =
     "The rendezvous does not answer about the channel: whoever was invited hears the one that "
     + "did it, and nobody else until then."
-
-  static func cannotBecome(_ name: String) -> String {
-    "Nobody can be invited: the program of \(name) does not let a call become a "
-      + "channel; it has to be a newer one."
-  }
-
-  static func cannotCome(_ name: String) -> String {
-    "\(name) cannot come into a channel: its program does not know how a call becomes one."
-  }
-
-  static let makerHasLeft =
-    "Only who made the channel of the call lets others in, and that one has left."
 }

@@ -90,7 +90,7 @@ package enum Wording {
   }
 
   /// Enough to tell two apart, where no decision hangs on it.
-  package static func short(_ id: PeerID) -> String { "\(id)".prefix(8) + "…" }
+  package static func short(_ id: PeerID) -> String { id.shortText }
 
   /// The same of whoever calls.
   package static func who(_ call: IncomingCall) -> String {

@@ -1,9 +1,8 @@
 import Earshot
-import PeerCommand
 import Testing
 
 /// Who may come into the channel that a call became, who stays, and what people are called.
-@Suite struct RoomPeopleTests {
+@Suite struct CallChannelPeopleTests {
   private static func call(_ number: UInt8) -> CallID {
     CallID(bytes: Array(repeating: number, count: 16))
   }
@@ -13,8 +12,8 @@ import Testing
   }
 
   /// Alice and Bob talk; Alice has invited Carol.
-  private static func inviting() throws -> RoomPeople {
-    var people = RoomPeople()
+  private static func inviting() throws -> CallChannelPeople {
+    var people = CallChannelPeople()
     people.add(call(1), try peer(1), "bob", .there)
     people.add(call(2), nil, "carol", target: "carol", .invited)
     return people
@@ -102,7 +101,7 @@ import Testing
   }
 
   @Test func `whoever is kept out is told of once`() throws {
-    var people = RoomPeople()
+    var people = CallChannelPeople()
     #expect(people.turnAway(try Self.peer(3)))
     let (third, fourth) = (try Self.peer(3), try Self.peer(4))
     #expect(!people.turnAway(third) && people.turnAway(fourth))
@@ -140,7 +139,7 @@ import Testing
 
   /// Goal: whoever made the channel lets in as many as it likes; what is kept of them has an end.
   @Test func `who is kept out and who has left is remembered to a limit`() throws {
-    var people = RoomPeople()
+    var people = CallChannelPeople()
     var count = 0
     for number in 0..<200 {
       let id = try #require(PeerID([UInt8(number)] + Array(repeating: 5, count: 31)))
@@ -149,7 +148,8 @@ import Testing
       people.add(call, id, "somebody", .there)
       _ = people.handleEnd(call)
     }
-    #expect(count == RoomPeople.mostTurnedAway && people.count == RoomPeople.mostDeparted)
+    #expect(
+      count == CallChannelPeople.mostTurnedAway && people.count == CallChannelPeople.mostDeparted)
   }
 
   @Test func `a guest is handed tokens of whoever made the channel, some times`() throws {
@@ -165,44 +165,5 @@ import Testing
     // The channel gives way to another one: it is invited again, by the call that there is.
     #expect(people.inviteAgain(but: Self.call(1)) == [Self.call(2)])
     #expect(people.stage(of: Self.call(2)) == .invited)
-  }
-}
-
-/// What the end of a call says of further members of the channel that it became.
-@Suite struct RoomBookTests {
-  private static func numbers(seconds: Double, packets: Int, lost: Int) -> CallStatistics {
-    var numbers = Sample.statistics()
-    numbers.received.totalSamplesReceived = UInt64(seconds * 48_000)
-    numbers.received.packetsReceived = packets
-    numbers.received.packetsLost = lost
-    return numbers
-  }
-
-  @Test func `each member has a row, of all its calls`() throws {
-    let carol = try #require(PeerID(Array(repeating: 2, count: 32)))
-    var book = RoomBook()
-    book.append(Self.numbers(seconds: 4, packets: 190, lost: 10), of: "carol", carol, uid: 7)
-    book.append(Self.numbers(seconds: 2, packets: 100, lost: 0), of: "carol", carol, uid: nil)
-    book.append(nil, of: "dan", nil, uid: nil)
-    #expect(book.rows.map(\.title) == ["carol", "dan"])
-    #expect(book.rows[0].text.hasPrefix("heard 6.0 s"))
-    #expect(book.rows[0].text.hasSuffix("lost 10 of 300 packets (3.3 %), 2 not repaired"))
-    #expect(book.rows[1].text == "nothing was heard")
-    var object = JSONObject()
-    book.fill(&object)
-    let row = #""uid":7,"id":"\#(carol)","role":"host","isThere":false,"heardMs":6000"#
-    #expect("\(object.value.text)".contains(row))
-    #expect(object.value.text.contains(#""packets":300,"lost":10,"residualLost":2,"#))
-    book.append(nil, of: "carol", carol, uid: 7, isThere: true)
-    #expect(book.entries[0].isThere && !book.entries[1].isThere)
-    let call = CallID(bytes: Array(repeating: 1, count: 16))
-    book.keep(Self.numbers(seconds: 1, packets: 1, lost: 0), of: call)
-    #expect(book.newestNumbers(of: call) == nil)
-    book.handleConnected(call)
-    book.keep(Self.numbers(seconds: 1, packets: 1, lost: 0), of: call)
-    #expect(book.newestNumbers(of: call) != nil)
-    #expect(book.handleEnd(call) && book.newestNumbers(of: call) == nil)
-    for number in 0..<100 { book.append(nil, of: "\(number)", nil, uid: nil) }
-    #expect(book.entries.count == RoomBook.mostEntries)
   }
 }

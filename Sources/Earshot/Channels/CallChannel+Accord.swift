@@ -1,25 +1,19 @@
-internal import Earshot
 internal import Primitives
 internal import Reactor
 
 /// What the members of a call's channel say to each other about it, and what a person is asked
-/// (`RoomAccord`).
-extension CallRoom {
+/// (`CallChannelAccord`).
+extension CallChannel {
   /// Who is at the other end of the first call.
   var firstName: String { people.name(of: first) ?? "the other side" }
 
-  // MARK: - The person
-
   /// What the person is asked; `nil` when nothing is.
-  var question: String? {
-    RoomWords.question(of: accord, people, first: firstName) { session.pin(of: $0)?.name }
-  }
-
-  /// - Returns: Whether the key was an answer.
-  func answer(_ key: Character) async -> Bool {
-    guard accord.question != nil, "yYnN".contains(key) else { return false }
-    await carryOut(accord.answer("yY".contains(key), now: SystemClock.now))
-    return true
+  var question: Question? {
+    accord.question.map { question in
+      Question(
+        asker: question.asker.flatMap { member(of: $0) }, guest: question.guest?.id,
+        guestName: question.guest?.name)
+    }
   }
 
   // MARK: - The other end of the first call
@@ -38,25 +32,18 @@ extension CallRoom {
       if call == first, key != nil, accord.mayDecline { await dissolve(word) }
     case .wish(let id, let name):
       guard people.isThere(call), let member = await peer(of: call) else { return }
-      let pin = session.pin(of: id)
-      let isAdmitted =
-        manners.filter?.admits(id, name: pin?.name, trust: pin?.trust ?? .new) ?? true
-      let isThere = id == session.endpoint.id || people.hasCall(with: id)
+      let isThere = id == endpoint.id || people.hasCall(with: id)
       await carryOut(
         accord.handleWish(
-          id, name, of: call, by: member, isAdmitted: isAdmitted, isThere: isThere,
+          id, name, of: call, by: member, isAdmitted: options.admits(id), isThere: isThere,
           now: SystemClock.now))
     case .entry(let id, let token):
       if call == first, key == nil { await handOn(token, to: id) }
     case .refused(let id):
       guard call == first, let guest = people.invitedCall(of: id) else { return }
-      session.console.sayOfOthers(
-        "\(firstName) does not let \(people.name(of: guest) ?? "it") in.")
-      await session.endpoint.call(guest).hangUp()
-    case .asked:
-      if call == first, accord.handleAsked() {
-        session.console.sayOfOthers(RoomWords.asked(firstName))
-      }
+      if let member = member(of: guest) { emit(.refused(member)) }
+      await calls.hangUp(guest)
+    case .asked: if call == first, accord.handleAsked() { emit(.isAsked) }
     case .withdrawn(let id):
       if call == first { accord.handleGuestGone(id) }
       if accord.withdraw(id, by: call) { people.dismiss(id) }
@@ -65,51 +52,49 @@ extension CallRoom {
 
   /// It does not want others in the call, which is one of two as before.
   private func dissolve(_ word: ChannelWord) async {
-    session.console.sayOfOthers(RoomWords.declined(by: firstName, word))
-    for call in others { await session.endpoint.call(call).hangUp() }
+    emit(.remoteDeclined(isAnswered: word != .unanswered))
+    for call in others { await calls.hangUp(call) }
     await drop()
     await carryOut(accord.handleDeclined(now: SystemClock.now))
   }
 
-  func carryOut(_ step: RoomAccord.Step) async {
+  func carryOut(_ step: CallChannelAccord.Step) async {
     switch step {
     case .nothing: break
     case .ask:
-      session.console.ring()
-      session.console.say(question ?? "")
-      await session.say(.asked, on: accord.question?.asker ?? first)
+      if let question { emit(.question(question)) }
+      await calls.say(.asked, on: accord.question?.asker ?? first)
     case .join(let invitation): await join(invitation)
     case .move(let invitation):
       await drop()
       await join(invitation)
       awaitStrays()
-      for call in people.inviteAgain(but: first) where book.isTalking(call) { await letIn(call) }
-    case .renew(let invitation): await session.renew(invitation.token, in: channel)
+      for call in people.inviteAgain(but: first) where people.isConnected(call) {
+        await letIn(call)
+      }
+    case .renew(let invitation): await calls.renew(invitation.token, of: channel)
     case .decline(let word):
-      session.console.sayOfOthers(
-        "Nobody else comes in: \(firstName) is told, and the call between you goes on.")
-      await session.say(word, on: first)
+      emit(.declined)
+      await calls.say(word, on: first)
     case .admit(let id, let call):
       guard let key, let name = channel?.name else {
-        return await session.say(.refused(id), on: call)
+        return await calls.say(.refused(id), on: call)
       }
-      await session.say(
-        .entry(id, token: key.pass(to: id, for: name, life: RoomTimes.entranceLife)), on: call)
-    case .refuse(let id, let call): await session.say(.refused(id), on: call)
+      let token = key.pass(to: id, for: name, life: CallChannelTimes.entranceLife)
+      await calls.say(.entry(id, token: token), on: call)
+    case .refuse(let id, let call): await calls.say(.refused(id), on: call)
     }
   }
 
   private func join(_ invitation: ChannelInvitation) async {
-    await session.limitCalls(to: Self.mostMembers)
+    await calls.limit(forChannel: true)
     do throws(EarshotError) {
-      channel = try await session.endpoint.join(
-        invitation.channel, as: .host, token: invitation.token)
+      channel = try await endpoint.join(invitation.channel, as: .host, token: invitation.token)
       awaitAnswer()
-      session.console.say("\(firstName) has invited others: the call is a channel now.")
+      emit(.became(invitation.channel, isOwn: false))
     } catch {
       accord.end()
-      // How often there is one is up to the other side.
-      session.console.sayOfOthers("\(error.message) \(error.advice)")
+      emit(.failed(error, .other))
     }
   }
 
@@ -119,11 +104,10 @@ extension CallRoom {
       return
     }
     do throws(EarshotError) {
-      try await session.endpoint.call(guest).invite(
-        to: ChannelInvitation(channel: name, token: token))
+      try await endpoint.call(guest).invite(to: ChannelInvitation(channel: name, token: token))
     } catch {
-      session.console.log(.info, error.message)
-      if isFirst { await session.endpoint.call(guest).hangUp() }
+      emit(.failed(error, .minor))
+      if isFirst { await calls.hangUp(guest) }
     }
   }
 
@@ -131,6 +115,6 @@ extension CallRoom {
   func withdraw(_ id: PeerID?) async {
     guard let id, channel != nil, hasFirst, people.isDismissed(id), key == nil || accord.mayDecline
     else { return }
-    await session.say(.withdrawn(id), on: first)
+    await calls.say(.withdrawn(id), on: first)
   }
 }

@@ -1,9 +1,8 @@
-package import Earshot
 package import Primitives
 
 /// What the two of a call have agreed on: whether it is a channel, which one of two that were made
 /// at the same moment, and what a person is asked before (docs/protocol/channels.md §10). Pure.
-package struct RoomAccord {
+package struct CallChannelAccord {
   /// What is to be done now.
   package enum Step: Equatable, Sendable {
     case nothing

@@ -1,8 +1,6 @@
-package import Earshot
-
 /// The people of a channel that a call became: whom there is a call with, whom we have invited, and
 /// who was let go. Pure.
-package struct RoomPeople {
+package struct CallChannelPeople {
   package enum Stage: Equatable, Sendable {
     /// We have invited it; it has no token of ours.
     case invited
@@ -35,6 +33,8 @@ package struct RoomPeople {
     var stage: Stage
     /// Tokens that it was handed.
     var passCount = 0
+    /// The two of its call were connected.
+    var isConnected = false
   }
 
   /// What the end of a call means.
@@ -92,6 +92,9 @@ package struct RoomPeople {
       identify(call, as: who.id, who.cardName.map { "\($0)?" }, by: .claimed)
     }
   }
+
+  /// The call is connected.
+  package mutating func handleConnected(_ call: CallID) { change(call) { $0.isConnected = true } }
 
   /// It gets a token.
   package mutating func handlePass(_ call: CallID) { change(call) { $0.stage = .passed } }
@@ -183,6 +186,10 @@ package struct RoomPeople {
     people.contains { $0.id == id && $0.call != nil }
   }
 
+  package func isConnected(_ call: CallID) -> Bool {
+    people.contains { $0.call == call && $0.isConnected }
+  }
+
   package func target(of call: CallID) -> String? { people.first { $0.call == call }?.target }
 
   /// How many there are, with those who have left.
@@ -250,4 +257,9 @@ package struct RoomPeople {
   package static let mostTurnedAway = 64
   /// Tokens handed on to one guest: one to come in, one to stay, and newer ones each week.
   package static let mostPasses = 16
+}
+
+extension PeerID {
+  /// Enough to tell two apart, where no decision hangs on it.
+  package var shortText: String { description.prefix(8) + "…" }
 }

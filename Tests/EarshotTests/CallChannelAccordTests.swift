@@ -1,13 +1,12 @@
 import Earshot
-import PeerCommand
 import Primitives
 import Testing
 
 /// Whether a call becomes a channel, which one of two, and what a person is asked before.
-@Suite struct RoomAccordTests {
+@Suite struct CallChannelAccordTests {
   private static let now = Instant.zero + .seconds(100)
   /// A question that was shown `now` can have been read.
-  private static let read = now + RoomAccord.readingTime
+  private static let read = now + CallChannelAccord.readingTime
   private static let member = CallID(bytes: Array(repeating: 9, count: 16))
 
   private static func peer(_ number: UInt8) throws -> PeerID {
@@ -17,7 +16,7 @@ import Testing
   /// Invitations to two channels, the one that stays first.
   private static func pair() throws -> (lesser: ChannelInvitation, greater: ChannelInvitation) {
     let names = try [ChannelKey(), ChannelKey()].map { try #require($0.channel(named: "call")) }
-    let sorted = RoomAccord.staysBefore(names[0], names[1]) ? [names[1], names[0]] : names
+    let sorted = CallChannelAccord.staysBefore(names[0], names[1]) ? [names[1], names[0]] : names
     return (
       ChannelInvitation(channel: sorted[0], token: "v4.public.a"),
       ChannelInvitation(channel: sorted[1], token: "v4.public.b")
@@ -26,11 +25,11 @@ import Testing
 
   /// Goal: the inviter knows that an answer is waited for; the other side cannot fill its screen.
   @Test func `that the other end is asked is worth saying while there is a channel`() throws {
-    var accord = RoomAccord(asks: true)
+    var accord = CallChannelAccord(asks: true)
     let early = accord.handleAsked()
     accord.handleMade(try Self.pair().lesser.channel)
     let told = (0..<20).map { _ in accord.handleAsked() }
-    #expect(told == (0..<20).map { $0 < RoomAccord.mostQuestions })
+    #expect(told == (0..<20).map { $0 < CallChannelAccord.mostQuestions })
     accord.end()
     let late = accord.handleAsked()
     #expect(!early && !late)
@@ -39,7 +38,7 @@ import Testing
   /// Goal: nobody is brought into a channel with strangers without being asked.
   @Test func `a person is asked before the call becomes a channel`() throws {
     let invitation = try Self.pair().lesser
-    var accord = RoomAccord(asks: true)
+    var accord = CallChannelAccord(asks: true)
     accord.handleGuest(try Self.peer(3), "carol")
     #expect(accord.question == nil)
     #expect(accord.handleInvitation(invitation, now: Self.now) == .ask)
@@ -52,7 +51,7 @@ import Testing
 
   @Test func `no, and no answer within 30 s, leave the call as it was`() throws {
     let invitation = try Self.pair().lesser
-    var accord = RoomAccord(asks: true)
+    var accord = CallChannelAccord(asks: true)
     #expect(accord.handleInvitation(invitation, now: Self.now) == .ask)
     #expect(accord.answer(false, now: Self.read) == .decline(.declined))
     #expect(accord.handleInvitation(invitation, now: Self.now) == .ask)
@@ -64,17 +63,17 @@ import Testing
 
   @Test func `where nobody can be asked, or others were known of, there is no question`() throws {
     let invitation = try Self.pair().lesser
-    var script = RoomAccord(asks: false)
+    var script = CallChannelAccord(asks: false)
     #expect(script.handleInvitation(invitation, now: Self.now) == .join(invitation))
-    var guest = RoomAccord(asks: true, hasAgreed: true)
+    var guest = CallChannelAccord(asks: true, hasAgreed: true)
     #expect(guest.handleInvitation(invitation, now: Self.now) == .join(invitation))
   }
 
   /// Goal: a peer cannot ask until somebody gives in.
   @Test func `questions of one call have an end`() throws {
     let invitation = try Self.pair().lesser
-    var accord = RoomAccord(asks: true)
-    for _ in 0..<RoomAccord.mostQuestions {
+    var accord = CallChannelAccord(asks: true)
+    for _ in 0..<CallChannelAccord.mostQuestions {
       #expect(accord.handleInvitation(invitation, now: Self.now) == .ask)
       #expect(accord.answer(false, now: Self.read) == .decline(.declined))
     }
@@ -83,7 +82,7 @@ import Testing
   }
 
   @Test func `nobody is asked about the channel of one that has left`() throws {
-    var accord = RoomAccord(asks: true)
+    var accord = CallChannelAccord(asks: true)
     #expect(accord.handleInvitation(try Self.pair().lesser, now: Self.now) == .ask)
     accord.handleFirstEnd()
     #expect(accord.question == nil && accord.deadline == nil)
@@ -93,8 +92,8 @@ import Testing
   /// Goal: of two channels made at the same moment both sides keep the same one.
   @Test func `of two channels of one call the lesser one stays on both sides`() throws {
     let (lesser, greater) = try Self.pair()
-    var winner = RoomAccord(asks: false)
-    var loser = RoomAccord(asks: false)
+    var winner = CallChannelAccord(asks: false)
+    var loser = CallChannelAccord(asks: false)
     winner.handleMade(lesser.channel)
     loser.handleMade(greater.channel)
     #expect(winner.handleInvitation(greater, now: Self.now) == .nothing)
@@ -108,8 +107,8 @@ import Testing
     throws
   {
     let (lesser, greater) = try Self.pair()
-    var winner = RoomAccord(asks: true)
-    var loser = RoomAccord(asks: true)
+    var winner = CallChannelAccord(asks: true)
+    var loser = CallChannelAccord(asks: true)
     winner.handleMade(lesser.channel)
     loser.handleMade(greater.channel)
     #expect(winner.handleInvitation(greater, now: Self.now) == .nothing)
@@ -122,7 +121,7 @@ import Testing
 
   @Test func `a question about a channel that gives way to one made since is none`() throws {
     let (lesser, greater) = try Self.pair()
-    var accord = RoomAccord(asks: true)
+    var accord = CallChannelAccord(asks: true)
     #expect(accord.handleInvitation(greater, now: Self.now) == .ask)
     accord.handleMade(lesser.channel)
     #expect(accord.question == nil)
@@ -133,7 +132,7 @@ import Testing
   /// Goal: a guest of the lost channel is in the one that stays, and no token keeps anybody.
   @Test func `a guest goes where whoever invited it goes, some times`() throws {
     let (lesser, greater) = try Self.pair()
-    var guest = RoomAccord(asks: true, hasAgreed: true)
+    var guest = CallChannelAccord(asks: true, hasAgreed: true)
     #expect(guest.handleInvitation(greater, now: Self.now) == .join(greater))
     #expect(guest.handleInvitation(lesser, now: Self.now) == .move(lesser))
     for _ in 0..<10 { _ = guest.handleInvitation(try Self.pair().lesser, now: Self.now) }
@@ -142,9 +141,9 @@ import Testing
 
   @Test func `a member's wish is granted by the person, or by who may come`() throws {
     let (mine, carol) = (try Self.pair().lesser.channel, try Self.peer(3))
-    var person = RoomAccord(asks: true)
+    var person = CallChannelAccord(asks: true)
     // Whoever has made no channel lets nobody in.
-    var member = RoomAccord(asks: false)
+    var member = CallChannelAccord(asks: false)
     #expect(
       member.handleWish(
         carol, nil, of: Self.member, by: try Self.peer(90), isAdmitted: true, isThere: false,
@@ -160,7 +159,7 @@ import Testing
     #expect(person.withdraw(carol, by: CallID(bytes: Array(0..<16))) == false)
     #expect(person.withdraw(carol, by: Self.member) == true)
     #expect(person.withdraw(carol, by: Self.member) == false)
-    var script = RoomAccord(asks: false)
+    var script = CallChannelAccord(asks: false)
     script.handleMade(mine)
     for isAdmitted in [true, false] {
       #expect(
@@ -174,7 +173,7 @@ import Testing
   /// Goal: a member cannot make us sign without end, nor take the places of the others, whoever is
   /// let go again, by whatever calls, and in whoever's name that it brings in.
   @Test func `tokens at members' wishes have an end, and none takes another's`() throws {
-    var script = RoomAccord(asks: false)
+    var script = CallChannelAccord(asks: false)
     script.handleMade(try Self.pair().lesser.channel)
     var calls: UInt8 = 0
     func tokens(of member: PeerID, ids: [PeerID]) -> [PeerID] {
@@ -195,18 +194,18 @@ import Testing
     for member in try (1...7 as ClosedRange<UInt8>).map({ try Self.peer($0) }) {
       let sameOne = tokens(of: member, ids: Array(repeating: others[0], count: 3))
       let brought = tokens(of: member, ids: others)
-      #expect(sameOne.count + brought.count == RoomAccord.mostAdmitted)
+      #expect(sameOne.count + brought.count == CallChannelAccord.mostAdmitted)
       // Whom it has brought in has no more.
       let fresh = try Self.peer(200 + calls)
       #expect(tokens(of: member, ids: [fresh]).isEmpty)
       total += sameOne.count + brought.count
     }
-    #expect(total == RoomAccord.mostAdmittedInAll)
+    #expect(total == CallChannelAccord.mostAdmittedInAll)
   }
 
   /// Each one that is let in asks for the next, as whoever has many identities does.
   @Test func `who was brought in wishes on its inviter's account`() throws {
-    var script = RoomAccord(asks: false)
+    var script = CallChannelAccord(asks: false)
     script.handleMade(try Self.pair().lesser.channel)
     var member = try Self.peer(1)
     var count = 0
@@ -222,18 +221,18 @@ import Testing
       count += 1
       member = next
     }
-    #expect(count == RoomAccord.mostAdmitted)
+    #expect(count == CallChannelAccord.mostAdmitted)
     #expect(wish(try Self.peer(150), by: try Self.peer(151), 1))
   }
 
   /// Goal: a member has no say about another one.
   @Test func `nobody wishes for, or lets go, who is a member`() throws {
-    var script = RoomAccord(asks: false)
+    var script = CallChannelAccord(asks: false)
     script.handleMade(try Self.pair().lesser.channel)
     let (carol, dan) = (try Self.peer(3), try Self.peer(4))
     let other = CallID(bytes: Array(repeating: 8, count: 16))
     let members = [Self.member: try Self.peer(90), other: try Self.peer(91)]
-    func wish(_ id: PeerID, of call: CallID, isThere: Bool = false) -> RoomAccord.Step {
+    func wish(_ id: PeerID, of call: CallID, isThere: Bool = false) -> CallChannelAccord.Step {
       script.handleWish(
         id, nil, of: call, by: members[call] ?? id, isAdmitted: true, isThere: isThere,
         now: Self.now)
@@ -249,7 +248,7 @@ import Testing
   }
 
   @Test func `who has come in declines no more`() throws {
-    var accord = RoomAccord(asks: false)
+    var accord = CallChannelAccord(asks: false)
     accord.handleMade(try Self.pair().lesser.channel)
     #expect(accord.mayDecline)
     accord.handleFollowed()
@@ -262,7 +261,7 @@ import Testing
   /// Goal: a key that was meant for "Answer? Press y or n" lets nobody in.
   @Test func `a key before the question can be read answers nothing`() throws {
     let invitation = try Self.pair().lesser
-    var accord = RoomAccord(asks: true)
+    var accord = CallChannelAccord(asks: true)
     #expect(accord.handleInvitation(invitation, now: Self.now) == .ask)
     #expect(accord.answer(true, now: Self.now + .milliseconds(900)) == .nothing)
     #expect(accord.question != nil)
@@ -270,7 +269,7 @@ import Testing
   }
 
   @Test func `a question goes with whoever asked it`() throws {
-    var accord = RoomAccord(asks: true)
+    var accord = CallChannelAccord(asks: true)
     accord.handleMade(try Self.pair().lesser.channel)
     let carol = try Self.peer(3)
     for step in 0..<2 {
@@ -289,7 +288,7 @@ import Testing
 
   /// Goal: nobody is pressed by a member that hangs up and calls again, and others may ask on.
   @Test func `questions of members have an end, by whatever calls`() throws {
-    var accord = RoomAccord(asks: true)
+    var accord = CallChannelAccord(asks: true)
     accord.handleMade(try Self.pair().lesser.channel)
     let carol = try Self.peer(3)
     func questions(of member: PeerID) -> Int {
@@ -304,7 +303,7 @@ import Testing
       return count
     }
     for number in 11...17 as ClosedRange<UInt8> {
-      #expect(questions(of: try Self.peer(number)) == RoomAccord.mostQuestions)
+      #expect(questions(of: try Self.peer(number)) == CallChannelAccord.mostQuestions)
     }
     #expect(questions(of: try Self.peer(18)) == 0, "more than eight are never there")
     // The first call's own question has a count of its own.
@@ -313,7 +312,7 @@ import Testing
   }
 
   @Test func `a guest that is let go before the answer is not named any more`() throws {
-    var accord = RoomAccord(asks: true)
+    var accord = CallChannelAccord(asks: true)
     let (carol, dan) = (try Self.peer(3), try Self.peer(4))
     accord.handleGuest(carol, "carol")
     #expect(accord.handleInvitation(try Self.pair().lesser, now: Self.now) == .ask)
@@ -334,7 +333,7 @@ import Testing
     func token(_ number: Int) -> ChannelInvitation {
       ChannelInvitation(channel: first.channel, token: "v4.public.\(number)")
     }
-    var accord = RoomAccord(asks: false)
+    var accord = CallChannelAccord(asks: false)
     #expect(accord.handleInvitation(first, now: Self.now) == .join(first))
     #expect(accord.handleInvitation(first, now: Self.now) == .nothing)
     #expect(accord.handleInvitation(token(1), now: Self.now) == .renew(token(1)))
