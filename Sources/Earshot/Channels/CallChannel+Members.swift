@@ -31,7 +31,9 @@ extension CallChannel {
     guard PeerName(target) != nil || PeerID(target) != nil else { return .noTarget(target) }
     if people.calls.count >= Self.mostMembers - 1 { return .isFull }
     guard channel == nil else { return nil }
-    return await endpoint.call(first).canBecomeChannel ? nil : .cannotBecome(firstName)
+    let link = await endpoint.call(first)
+    if await link.state == .ended { return .isOver }
+    return await link.canBecomeChannel ? nil : .cannotBecome(firstName)
   }
 
   /// Whom we have invited has accepted: only now it gets what opens the channel.
@@ -117,9 +119,7 @@ extension CallChannel {
     guard user.id != endpoint.id else { return }
     accord.handleArrival(user.id)
     if let call = accord.inviter(of: user.id) { await handToInviter(of: user.id, call) }
-    if key != nil, people.isDismissed(user.id) {
-      return await calls.remove(user, of: channel)
-    }
+    if key != nil, people.isDismissed(user.id) { return await calls.remove(user, of: channel) }
     let call = people.handleArrival(user.id)
     if call == first { accord.handleFollowed() }
     if call == nil, !options.admits(user.id) {

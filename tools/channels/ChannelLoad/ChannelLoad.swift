@@ -47,6 +47,8 @@ final class ChannelLoad {
   /// While figures are taken; the tick at which it began.
   private var began: Int?
   private var said = 0
+  /// Frames that were sent within it are counted, by the clock that they carry, in ns.
+  private var counted: (from: UInt64, until: UInt64) = (.max, .max)
   /// How late frames were, in µs.
   private var delays: [UInt32] = []
   private var isFailed = false
@@ -85,6 +87,10 @@ final class ChannelLoad {
   private func tick(now: Instant) {
     ticks += 1
     mediaTime &+= 2
+    if let began, ticks == began + options.seconds * 50 {
+      counted.until = SystemClock.now.nanoseconds
+      say("{\"type\": \"done\"}")
+    }
     for _ in 0..<Self.joinsAtOnce where !pending.isEmpty { join(now: now) }
     for (index, member) in members.enumerated() where member.stated.role == .host {
       speak(member, index, now: now)
@@ -104,12 +110,12 @@ final class ChannelLoad {
     let isSent = member.driver.withMachine { machine, now in
       machine.sendAudio(payload.span, label, now: now)
     }
-    if isSent, began != nil { said += 1 }
+    if isSent, time >= counted.from, time < counted.until { said += 1 }
   }
 
   private func follow() {
     if let began {
-      guard ticks >= began + options.seconds * 50 else { return }
+      guard ticks >= began + options.seconds * 50 + Self.grace else { return }
       report()
       return loop.stop()
     }
@@ -119,6 +125,7 @@ final class ChannelLoad {
     }
     if isReady || ticks > Self.patience {
       began = ticks
+      counted.from = SystemClock.now.nanoseconds
       let seats = members.count(where: \.isSeated)
       let hearing = members.count(where: \.hasHeard)
       isFailed = !isReady
@@ -194,17 +201,18 @@ final class ChannelLoad {
   }
 
   private func listen(_ member: Member, to uid: UInt32) {
-    let isCounted = began != nil
+    let counted = self.counted
     member.driver.withMachine { machine, _ in
       var isThere = true
       while isThere {
         isThere =
           machine.pollAudio(of: uid) { body, received -> Bool in
             member.hasHeard = true
-            guard isCounted, !received.header.frame.hasCopies, body.count == 80 else { return true }
-            member.heard += 1
+            guard !received.header.frame.hasCopies, body.count == 80 else { return true }
             var sent: UInt64 = 0
             for place in 0..<8 { sent |= UInt64(body[place]) << UInt64(place * 8) }
+            guard sent >= counted.from, sent < counted.until else { return true }
+            member.heard += 1
             let late = received.arrival.nanoseconds &- sent
             if delays.count < Self.mostDelays { delays.append(UInt32(clamping: late / 1000)) }
             return true
@@ -217,6 +225,8 @@ final class ChannelLoad {
   private static let joinsAtOnce = 2
   /// Ticks until all have to hear.
   private static let patience = 6000
+  /// Ticks for the last frames to come.
+  private static let grace = 25
   private static let mostDelays = 4_000_000
 }
 

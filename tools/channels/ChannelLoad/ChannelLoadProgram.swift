@@ -12,9 +12,10 @@ enum ChannelLoadProgram {
 
     Takes seats for hosts and an audience of one channel at an earshot-relay that was started with
     --rendezvous 127.0.0.1:1#ID, where ID is what --id prints: the grants are signed here. Each host
-    says a frame of 80 bytes each 20 ms. Prints a line of JSON when all hear, and one at the end:
-    frames that were said and heard, and how late they were, from the call that sends a frame to
-    the kernel's time of its arrival.
+    says a frame of 80 bytes each 20 ms. Prints a line of JSON when all hear, one when the seconds
+    are over, and half a second later the last: frames that were said in that time, how many of
+    them were heard, and how late, from the call that sends a frame to the kernel's time of its
+    arrival.
 
     """
 
