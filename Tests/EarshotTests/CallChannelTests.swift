@@ -88,7 +88,7 @@ import Testing
     #expect(question.guest == town.endpoints[2].id && question.guestName == "carol")
     #expect(await carol.became() == false)
     // Who has just been asked has not read it yet: an answer is taken after a second.
-    _ = await bob.story.statistics()
+    await town.bob.pause(.milliseconds(1200))
     #expect(await bob.room.answer(true))
     #expect(await !bob.room.answer(true), "nothing is asked any more")
     #expect(await bob.became() == false)
@@ -137,7 +137,7 @@ import Testing
     try await alice.room.invite("carol")
     var carol = try await Side(answering: carols, hasAgreed: true)
     #expect(await bob.question() != nil)
-    _ = await bob.story.statistics()
+    await town.bob.pause(.milliseconds(1200))
     #expect(await bob.room.answer(false))
     let isAnswered = await alice.first {
       if case .remoteDeclined(let isAnswered) = $0 { isAnswered } else { nil }
