@@ -70,7 +70,7 @@ class Cell:
     @property
     def model(self):
         """The case of `tools/congestion-report` with the same line and the same transfer."""
-        if self.way != "up" or self.delay != 25:
+        if self.way != "up" or not self.algorithm or self.delay != 25:
             return None
         # With an encoder as calls have it: after a fall its pictures are small.
         kind = {"cubic": "small", "bbr": "bbr"}[self.algorithm]
