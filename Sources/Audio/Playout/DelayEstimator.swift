@@ -88,8 +88,9 @@ struct DelayEstimator: Sendable {
       if Int(calm / Self.step) <= path.quantile(0.8) { path.forget(above: Int(calm / Self.step)) }
       recent.forget(above: Int(calm / Self.step))
     }
+    let steps = Int(frame / Self.step)
     let sufficient = max(
-      history.sufficientDelay(frameSteps: Int(frame / Self.step)), foreseen)
+      history.sufficientDelay(frameSteps: steps), foreseen(frameSteps: steps))
     let wanted = max(Int64(sufficient) * Self.step, repairDelay, stalls.delay(at: arrival))
     targetDelay = min(max(wanted, held(frame), range.lowerBound), range.upperBound)
   }
@@ -101,10 +102,12 @@ struct DelayEstimator: Sendable {
 
   /// What the path alone lets expect, in steps: the tail of the last forty seconds, or that of the
   /// last four where it has become much longer.
-  private var foreseen: Int {
+  private func foreseen(frameSteps: Int) -> Int {
     let rarity = isRepairing ? Self.rarityInRepair : nil
-    let usual = path.expectedExtreme(sparing: 0.07, rarity: rarity)
-    let latest = recent.expectedExtreme(sparing: 0.2, rarity: rarity)
+    let usual = path.expectedExtreme(
+      sparing: 0.07, rarity: rarity, frameSteps: frameSteps)
+    let latest = recent.expectedExtreme(
+      sparing: 0.2, rarity: rarity, frameSteps: frameSteps)
     return latest > usual / 2 * 3 + Self.notable ? latest : usual
   }
 

@@ -72,12 +72,24 @@ struct LatenessHistory: Sendable {
   /// it by little, and an even delay, however long, has no tail. What few frames say is taken for
   /// too little by one and a quarter of its standard error.
   ///
+  /// Of the few frames of a beginning, those that one event of the greatest lateness holds up may
+  /// be a greater share than is spared. Then the lesser holds of what they say and of what is left
+  /// without them.
+  ///
   /// - Parameters:
   ///   - spared: what share of the frames the latest are, 0...0.5.
   ///   - rarity: one frame in how many may be later; `nil` for what a longer delay is worth: what
   ///     is late by twice as much makes twice as many frames late.
-  func expectedExtreme(sparing spared: Double, rarity: Double?) -> Int {
+  ///   - frameSteps: the length of a frame in steps.
+  func expectedExtreme(sparing spared: Double, rarity: Double?, frameSteps: Int) -> Int {
     guard count >= Self.fewestForTail else { return 0 }
+    let all = tail(sparing: spared, rarity: rarity)
+    // Half a frame more, as shares are rounded down to frames.
+    let event = (Double(highest / max(frameSteps, 1)) + 1.5) / Double(count)
+    return event > spared ? min(all, tail(sparing: event, rarity: rarity)) : all
+  }
+
+  private func tail(sparing spared: Double, rarity: Double?) -> Int {
     let median = quantile(0.5)
     let latest = quantile(1 - spared)
     var frames = 0
