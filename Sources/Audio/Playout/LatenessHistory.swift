@@ -86,7 +86,7 @@ struct LatenessHistory: Sendable {
     let all = tail(sparing: spared, rarity: rarity)
     // Half a frame more, as shares are rounded down to frames.
     let event = (Double(highest / max(frameSteps, 1)) + 1.5) / Double(count)
-    return event > spared ? min(all, tail(sparing: event, rarity: rarity)) : all
+    return event > spared ? min(all, tail(sparing: min(event, 0.5), rarity: rarity)) : all
   }
 
   private func tail(sparing spared: Double, rarity: Double?) -> Int {

@@ -138,6 +138,7 @@ package struct CompetitiveMode: Sendable, BitwiseCopyable {
       : min(drain.before * constants.firstShare, delivered * constants.mostFirst)
     window.begin(rate: max(delivered, first), roundTrip: path.loadedRoundTrip, now: now)
     test.begin(now: now)
+    steady = (0, now)
     delayBefore = max(path.queue.standing, drain.mostDelay)
     mostDelay = delayBefore
     return window.rate(roundTrip: path.loadedRoundTrip)

@@ -81,7 +81,7 @@ public actor CallChannel {
   public func setAudioMuted(_ isMuted: Bool) async {
     await carryOut { room in
       room.calls.mutes.audio = isMuted
-      await room.calls.mute(room.people.calls)
+      await room.calls.setAudioMuted(isMuted, in: room.people.calls)
     }
   }
 
@@ -89,7 +89,7 @@ public actor CallChannel {
   public func setVideoMuted(_ isMuted: Bool) async {
     await carryOut { room in
       room.calls.mutes.video = isMuted
-      await room.calls.mute(room.people.calls)
+      await room.calls.setVideoMuted(isMuted, in: room.people.calls)
     }
   }
 

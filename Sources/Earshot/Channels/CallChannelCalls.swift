@@ -7,12 +7,12 @@ struct CallChannelCalls: Sendable {
   let options: CallChannel.Options
   /// As many as the endpoint had room for before.
   let most: Int
-  /// Holds for those that begin later.
-  var mutes: (audio: Bool, video: Bool)
+  /// What was set for all; `nil`: each call has what it begins with.
+  var mutes: (audio: Bool?, video: Bool?)
 
   init(_ endpoint: Endpoint, _ options: CallChannel.Options, most: Int) {
     (self.endpoint, self.options, self.most) = (endpoint, options, most)
-    mutes = (options.startsMuted, false)
+    mutes = (options.startsMuted ? true : nil, nil)
   }
 
   /// - Parameter words: The user data.
@@ -33,15 +33,24 @@ struct CallChannelCalls: Sendable {
     await endpoint.call(call).hangUp()
   }
 
-  /// Has them keep back what is to be, or let it go on.
-  func mute(_ calls: [CallID]) async {
+  /// Has them keep the own sound back, or let it go on. The pictures stay as they are.
+  func setAudioMuted(_ isMuted: Bool, in calls: [CallID]) async {
     for id in calls {
-      let call = await endpoint.call(id)
       do throws(EarshotError) {
-        try await call.setAudioMuted(mutes.audio)
-        try await call.setVideoMuted(mutes.video)
+        try await endpoint.call(id).setAudioMuted(isMuted)
       } catch {
-        continue  // It is over, or has nothing to be heard or seen.
+        continue  // It is over, or has nothing to be heard.
+      }
+    }
+  }
+
+  /// The same of the own pictures.
+  func setVideoMuted(_ isMuted: Bool, in calls: [CallID]) async {
+    for id in calls {
+      do throws(EarshotError) {
+        try await endpoint.call(id).setVideoMuted(isMuted)
+      } catch {
+        continue  // It is over, or has nothing to be seen.
       }
     }
   }
@@ -89,8 +98,8 @@ struct CallChannelCalls: Sendable {
     settings.followsChannels = true
     settings.remembersPeer = false
     settings.rejoin = nil
-    settings.startsMuted = mutes.audio
-    settings.startsVideoMuted = mutes.video
+    settings.startsMuted = mutes.audio ?? settings.startsMuted
+    settings.startsVideoMuted = mutes.video ?? settings.startsVideoMuted
     settings.userExtension = words
     return settings
   }

@@ -21,7 +21,7 @@ struct ChannelMutes: Sendable {
     do throws(EarshotError) {
       try await call.setAudioMuted(role == .audience || isAudioMuted)
     } catch {
-      return  // It is over, or there is no source to be heard.
+      // It is over, or there is no source to be heard; there may be pictures.
     }
     guard hasPictures else { return }
     do throws(EarshotError) {

@@ -117,6 +117,7 @@ public actor ChannelRelay {
   /// Leaves the relay; `start` takes a seat again. All sinks are finished.
   public func rest() async {
     isResting = true
+    contact = .none
     question.close()
     await leaveRelay()
   }
@@ -168,14 +169,15 @@ public actor ChannelRelay {
   // MARK: - The relay
 
   private func acceptGrant(_ grant: ChannelRelayGrant) async {
-    question.close()
-    guard isWanted else { return }
+    guard isWanted else { return question.close() }
     let standing = await RelayedMembership.standing(channel.endpoint, channel.name)
     if let driver, let place, place == (grant.relay, grant.address), !standing.isAfter(driver) {
+      question.close()
       return driver.withMachine { machine, now in machine.renew(grant, now: now) }
     }
     // Another relay, the same elsewhere, or another stay: the former seat ends by itself.
     dropDriver()
+    // Before the roster is here there is nothing to take a seat with: it is asked again.
     guard
       var materials = await RelayedMembership.materials(
         channel.endpoint, channel.name, grant, as: role, generation)
@@ -192,6 +194,7 @@ public actor ChannelRelay {
       self.driver = driver
       place = (grant.relay, grant.address)
       try driver.start { event in self.handleEvent(event) }
+      question.close()
       tellMute()
       try numbers.begin(on: loop, sound.playingUIDs) { now in self.tellStatistics(now: now) }
     } catch {
@@ -280,10 +283,11 @@ public actor ChannelRelay {
   private func renewSeat() {
     askAgain(after: .zero)
     guard contact == .seated else { return }
-    contact = .renewing
+    let renewing = RelayContact.renewing(since: SystemClock.now)
+    contact = renewing
     Task {
-      guard await rests(RelayContact.patience), contact == .renewing, isWanted else { return }
-      contact = .none
+      guard await rests(RelayContact.patience), contact == renewing, isWanted else { return }
+      (contact, numbers.isLost) = (.none, true)
       options.onStep(.lost)
     }
   }

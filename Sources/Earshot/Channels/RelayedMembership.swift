@@ -1,6 +1,7 @@
 internal import Channels
 internal import GroupKeys
 internal import Peer
+internal import Primitives
 internal import Reactor
 internal import SecureSession
 internal import Wire
@@ -77,12 +78,12 @@ extension PeerChannels.Standing? {
 }
 
 /// What a member has of its relay.
-enum RelayContact {
+enum RelayContact: Equatable {
   /// No relay, or it was lost.
   case none
   case seated
   /// The seat is that of a former stay: it does what it can until there is another.
-  case renewing
+  case renewing(since: Instant)
 
   /// For a seat of the new stay to be there before the old one counts as lost.
   static let patience = Duration.milliseconds(1500)

@@ -18,7 +18,8 @@ struct RelayTable {
   /// Seats that are over: removals of ten minutes, 1.7 a second, a quarter of them by one network.
   private var ended = EndedSeats(limit: 1024)
   /// The same as the nodes that ended them have said it: what comes again is known by it.
-  private var said = EndedSeats(limit: 1024)
+  /// As many as a relay remembers: what is forgotten here would be news when it is repeated.
+  private var said = EndedSeats(limit: 16_384)
   /// When others are to be told again, for whoever missed it.
   private var repetition = Instant.zero
   private var wasInTouch = false
