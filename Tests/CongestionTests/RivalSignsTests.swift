@@ -85,34 +85,15 @@ import Testing
     #expect(found == [false, isSuspect])
   }
 
-  /// Goal: our own queue is known for what it is soon after the rival's end.
-  ///
-  /// - Parameter isSteady: What arrives is always the same, or a fifth more and less in turns.
-  @Test(arguments: [true, false])
-  func `where what arrives is steady a test comes soon`(isSteady: Bool) {
-    var mode = CompetitiveMode()
-    var path = path(queue: 100_000)
-    _ = mode.begin(path, after: OverloadDrain(), now: begin)
-    path.queue.standing = 401_000  // The search is over.
-    var arrived: Int64 = 0
-    var tests = 0
-    var wasTested = false
-    for report in 1...240 {
-      while arrived < Int64(report) * 50_000 {
-        let isMore = arrived / 700_000 % 2 == 0
-        arrived += isSteady ? 8_000 : isMore ? 6_700 : 10_000
-        path.arrivals.add(
-          ArrivedPacket(
-            sent: 9_500_000 + arrived, arrival: 10_000_000 + arrived, byteCount: 1_000))
-      }
-      let step = mode.handleReport(
-        path, estimate: 1e6, target: target, elapsed: 50_000,
-        now: begin + .milliseconds(50 * report))
-      guard case .goesOn(let rate, _) = step else { break }
-      let isTested = rate < 0.99 * mode.window.rate(roundTrip: path.loadedRoundTrip)
-      if isTested, !wasTested { tests += 1 }
-      wasTested = isTested
+  @Test func `a test that is hastened comes at once, and the next as usual`() {
+    var test = RivalTest()
+    test.begin(now: begin)
+    let path = path(queue: 200_000)
+    func limit(_ milliseconds: Int) -> Double? {
+      test.limit(1e6, path, isSearching: false, now: begin + .milliseconds(milliseconds))
     }
-    #expect(isSteady ? tests >= 4 : tests <= 3, "\(tests) in 12 s")
+    #expect([limit(10), limit(20)] == [1e6, 1e6])
+    test.hasten(now: begin + .milliseconds(25))
+    #expect([limit(30), limit(40)] == [1e6, 0.6e6])
   }
 }

@@ -166,12 +166,13 @@ extension BandwidthEstimator {
       path, target: targetDelay, isSilent: state == .silent, now: now)
     let isAlone = !isElastic || isLimited
     competition.isSuspected =
-      isAlone && !competition.isBarred(now: now)
+      isAlone && !limits.hasGaps && !competition.isBarred(now: now)
       && competition.contest.isSuspect(path, target: targetDelay, unpaced: unpacedRate, now: now)
     if isElastic, competition.isSuspected { return beginCompetition(now: now) }
     // Audio alone may be what fills the path: then its drain tells.
     guard isElastic, !isLimited, !isOverloadedByUnpacedTraffic, !competition.isBarred(now: now),
-      competition.contest.isContested(path, target: targetDelay, now: now)
+      competition.contest.isContested(
+        path, target: targetDelay, hasGaps: limits.hasGaps, now: now)
     else { return }
     beginCompetition(now: now)
   }
@@ -186,7 +187,8 @@ extension BandwidthEstimator {
   mutating func compete(elapsed: Double, now: Instant) {
     let step = competition.handleReport(
       path, estimate: estimate, target: targetDelay,
-      traffic: CompetitiveMode.Traffic(isElastic: isElastic, isLimited: isLimited),
+      traffic: CompetitiveMode.Traffic(
+        isElastic: isElastic, isLimited: isLimited, hasGaps: limits.hasGaps),
       elapsed: elapsed, now: now)
     switch step {
     case .goesOn(let rate, let isReduced):

@@ -82,6 +82,8 @@ package struct CompetitiveMode: Sendable, BitwiseCopyable {
     var isElastic = true
     /// It is a probe, and less than the estimate.
     var isLimited = false
+    /// It comes in frames with gaps between them, as at a relay.
+    var hasGaps = false
   }
 
   /// What follows from one report.
@@ -156,18 +158,14 @@ package struct CompetitiveMode: Sendable, BitwiseCopyable {
     if isOver(path.queue.standing, target: target, now: now) { return .ends(.room) }
     guard traffic.isElastic else { return .ends(.queue) }
     if hasGone(path) { return .ends(.room) }
-    hastenTest(path, now: now)
+    if !traffic.hasGaps { hastenTest(path, now: now) }
     let isReduced = follow(path, traffic, estimate: estimate, elapsed: elapsed, now: now)
     let queue = path.queue.standing
     let own = constants.ownQueue * delayBefore + constants.ownQueueExcess
-    if window.isSearching, queue > constants.longestQueue {
+    if window.isSearching, queue > min(own, constants.longestQueue) {
+      // Before anything was lost the queue is several times what it was: we made it.
       bar(for: constants.barQueues * queue, now: now)
       return .ends(.queue)
-    }
-    if window.isSearching, queue > own, window.reduce(roundTrip: path.loadedRoundTrip, now: now) {
-      // Before anything was lost the queue is several times what it was: we made it, and a test
-      // tells whether anybody else is there.
-      test.hasten(now: now)
     }
     let isVain = isVain(path, traffic, now: now)
     if isAlone(path, isStuck: isStuck(path, traffic, estimate: estimate), now: now) || isVain {
@@ -235,7 +233,9 @@ package struct CompetitiveMode: Sendable, BitwiseCopyable {
     guard path.delivery.acknowledged > used * estimate else { return false }
     if !window.isSearching {
       window.grow(elapsed: elapsed / 1e6, roundTrip: roundTrip, now: now)
-    } else if stuckSince == nil, traffic.isLimited || !isBehind(path, estimate: estimate) {
+    } else if stuckSince == nil,
+      traffic.isLimited || traffic.hasGaps || !isBehind(path, estimate: estimate)
+    {
       window.search(elapsed: elapsed / 1e6, roundTrip: roundTrip)
     }
     return false
@@ -263,6 +263,8 @@ package struct CompetitiveMode: Sendable, BitwiseCopyable {
     guard traffic.isLimited || window.isSearching && isBehind(path, estimate: estimate) else {
       return false
     }
+    // What comes out of a gap says nothing of what was sent into it.
+    if traffic.hasGaps, !traffic.isLimited { return true }
     let share = traffic.isLimited ? constants.limitedStuck : constants.stuckRates
     let rates = path.arrivals.rates(
       over: constants.limitedSpan, atLeast: constants.limitedPackets)

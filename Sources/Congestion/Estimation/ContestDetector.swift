@@ -75,6 +75,8 @@ package struct ContestDetector: Sendable, BitwiseCopyable {
     package var suspectRates = 0.06
     /// The queue does not fall: it is above this × its mean. Tuned.
     package var suspectMean = 0.8
+    /// It is no longer than this × base round trip: BBR has two in flight. Tuned.
+    package var suspectRoundTrips = 2.0
     /// A hopeless drain's queue, × its longest delay. Tuned.
     package var drainQueueShare = 0.3
     /// How much longer a drain may take with delay variability of 1. Tuned: the capacity falls by
@@ -130,10 +132,14 @@ package struct ContestDetector: Sendable, BitwiseCopyable {
 
   /// For seconds the queue has been longer than we want it, and it overflows although we give way;
   /// or it was so without a break, which a queue of our own never is.
-  func isContested(_ path: PathMeasurement, target: Double, now: Instant) -> Bool {
+  ///
+  /// - Parameter hasGaps: What is sent comes in frames with gaps: it varies by itself.
+  func isContested(
+    _ path: PathMeasurement, target: Double, hasGaps: Bool = false, now: Instant
+  ) -> Bool {
     let share = constants.queueShare * path.queue.mean
     if path.queue.standing > max(constants.queue * target, share, constants.leastDelay),
-      hasGivenWay(path, now: now)
+      !hasGaps, hasGivenWay(path, now: now)
     {
       return true
     }
@@ -161,6 +167,7 @@ package struct ContestDetector: Sendable, BitwiseCopyable {
     guard now - longSince > constants.fullTime,
       path.queue.standing > max(constants.shortQueue * target, constants.leastDelay),
       path.queue.standing > constants.suspectMean * path.queue.mean,
+      path.queue.standing < constants.suspectRoundTrips * path.roundTrip.value,
       path.delivery.proven > constants.roomShare * unpaced,
       let rates = path.arrivals.rates(over: constants.suspectSpan, atLeast: constants.flatPackets)
     else { return false }

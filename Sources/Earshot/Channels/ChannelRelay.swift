@@ -116,8 +116,7 @@ public actor ChannelRelay {
 
   /// Leaves the relay; `start` takes a seat again. All sinks are finished.
   public func rest() async {
-    isResting = true
-    contact = .none
+    (isResting, contact) = (true, .none)
     question.close()
     await leaveRelay()
   }
@@ -177,11 +176,10 @@ public actor ChannelRelay {
     }
     // Another relay, the same elsewhere, or another stay: the former seat ends by itself.
     dropDriver()
-    // Before the roster is here there is nothing to take a seat with: it is asked again.
     guard
       var materials = await RelayedMembership.materials(
         channel.endpoint, channel.name, grant, as: role, generation)
-    else { return }
+    else { return }  // There is no roster yet: it is asked again.
     // Meanwhile it may have been stopped, or another grant may have come.
     guard isWanted, self.driver == nil else { return }
     materials.settings.pictures = options.pictureSettings
@@ -283,9 +281,8 @@ public actor ChannelRelay {
   private func renewSeat() {
     askAgain(after: .zero)
     guard contact == .seated else { return }
-    let renewing = RelayContact.renewing(since: SystemClock.now)
-    contact = renewing
-    Task {
+    contact = .renewing(since: SystemClock.now)
+    Task { [renewing = contact] in
       guard await rests(RelayContact.patience), contact == renewing, isWanted else { return }
       (contact, numbers.isLost) = (.none, true)
       options.onStep(.lost)
