@@ -524,7 +524,10 @@ def scenario_25_leave_and_destroy(lab):
     with wave.open(lab.path("two.wav"), "rb") as file:
         whole = range(file.getnframes() // 48000)
     for hertz, parts in ((700, [True, False]), (1000, [True, False, True])):
-        loud = seconds_loud(lab.path("two.wav"), hertz, whole)
+        # How much of the first second there is depends on when it was heard first.
+        loud = itertools.dropwhile(
+            lambda one: not one, seconds_loud(lab.path("two.wav"), hertz, whole)
+        )
         equal([one for one, _ in itertools.groupby(loud)], parts, f"{hertz} Hz in the mix")
 
 
