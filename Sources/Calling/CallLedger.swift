@@ -47,7 +47,7 @@ package struct CallLedger: Sendable {
   package var openCallIDs: [CallID] { open.ids }
 
   /// How many more calls there may be.
-  package var room: Int { max(0, policy.mostCalls - open.count) }
+  package var room: Int { max(0, policy.callLimit - open.count) }
 
   /// The call that is open with `peer`: one at most.
   package func openCall(with peer: PeerID) -> CallID? {

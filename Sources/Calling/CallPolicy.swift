@@ -20,6 +20,8 @@ package struct CallPolicy: Hashable, Sendable {
   package var mostCalls = 1 {
     didSet { mostCalls = min(max(mostCalls, 1), CallLimits.mostCalls) }
   }
+  /// Calls that have become channels, or are about to: each has room for its members as well.
+  package var channelRooms = 0
   /// From INVITE until the answer; `nil` = as long as the two users like.
   package var ringTimeout: Duration? = .seconds(15)
   /// The callee's own limit, so that a caller who asked for no timeout and is gone does not ring
@@ -47,6 +49,11 @@ package struct CallPolicy: Hashable, Sendable {
 
   package init() {}
 
+  /// Calls at once with the room that channels take.
+  package var callLimit: Int {
+    min(CallLimits.mostCalls, max(mostCalls, CallLimits.channelCalls * channelRooms))
+  }
+
   func preparesOnRinging(isFamiliar: Bool) -> Bool {
     switch preparation {
     case .onRinging: true
@@ -60,6 +67,8 @@ package struct CallPolicy: Hashable, Sendable {
 package enum CallLimits {
   /// Calls at once, whatever the policy says.
   package static let mostCalls = 32
+  /// Calls of a channel that a call became: a mesh of 8 members, and one who is invited.
+  package static let channelCalls = 8
   /// Call IDs that start nothing again, for 5 minutes.
   package static let seenCalls = 1024
   /// Ended calls whose repeated signals are answered; the oldest makes room.

@@ -147,6 +147,12 @@ extension PeerMachine {
   /// How many calls there may be at once from now on; those that there are go on.
   package mutating func setMostCalls(_ count: Int) { ledger.policy.mostCalls = count }
 
+  /// A call becomes a channel, or ceases to be one: its members' calls have room beside the others.
+  package mutating func addChannelRoom() { ledger.policy.channelRooms += 1 }
+  package mutating func removeChannelRoom() {
+    ledger.policy.channelRooms = max(0, ledger.policy.channelRooms - 1)
+  }
+
   /// The media of a call.
   package func media(of callID: CallID) -> CallMedia? { link(callID)?.media }
 

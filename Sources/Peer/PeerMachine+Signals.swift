@@ -197,7 +197,7 @@ extension PeerMachine {
   ///
   /// - Returns: whether there is room.
   mutating func makeRoomForLink() -> Bool {
-    let most = configuration.limits.calls + ledger.policy.mostCalls - 1
+    let most = configuration.limits.calls + ledger.policy.callLimit - 1
     guard links.count >= most else { return true }
     guard
       let index = links.firstIndex(where: { !ledger.isOpen($0.callID) && isStranger($0) })

@@ -120,4 +120,19 @@ import Wire
     #expect(party.ledger.openCallIDs == [id(6), id(7)])
     #expect(party.ledger.state(of: id(6)) == .connected)
   }
+
+  @Test func `channels have room beside the other calls, together no more than there may be`() {
+    var policy = CallPolicy()
+    policy.mostCalls = 2
+    policy.channelRooms = 1
+    #expect(policy.callLimit == 8)
+    policy.mostCalls = 12
+    #expect(policy.callLimit == 12)
+    policy.channelRooms = 3
+    #expect(policy.callLimit == 24)
+    policy.channelRooms = 9
+    #expect(policy.callLimit == 32)
+    (policy.channelRooms, policy.mostCalls) = (0, 1)
+    #expect(policy.callLimit == 1)
+  }
 }

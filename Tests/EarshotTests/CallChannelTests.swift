@@ -158,9 +158,47 @@ import Testing
     await town.close()
   }
 
+  /// Goal: docs/protocol/channels.md §10 — calls of members are not taken after leaving, and what
+  /// was lent for them is given back.
+  @Test(.timeLimit(.minutes(1)))
+  func `who has left a channel rejects its members, and has its own room again`() async throws {
+    let town = try await LoopbackTown(["alice", "bob", "carol"])
+    let (bobs, carols) = (await Story(town.bob), await Story(town.endpoints[2]))
+    var alice = try await Side(town.alice, calling: "bob")
+    let early = alice.room
+    let refusal = await #expect(throws: EarshotError.self) { try await early.invite("carol") }
+    #expect(refusal?.message.contains("not connected yet") == true)
+    let bob = try await Side(answering: bobs)
+    await alice.story.connected()
+    let room = await town.alice.callRoom
+    try await alice.room.invite("carol")
+    #expect(await town.alice.callRoom >= 7)
+    try await town.alice.setMaximumCalls(2)
+    let carol = try await Side(answering: carols, hasAgreed: true)
+    #expect(await alice.became() == true)
+    let name = try #require(await alice.room.standing.channel)
+    await alice.room.leave()
+    #expect(await town.alice.callRoom == room + 1, "what was set meanwhile holds")
+    let left = alice.room
+    let late = await #expect(throws: EarshotError.self) { try await left.invite("carol") }
+    #expect(late?.message.contains("was left") == true)
+    // Carol has not heard of it, and calls.
+    await carol.call.hangUp()
+    var options = Side.options
+    options.userExtension = CallChannelMarks.member(of: name)
+    let call = try await town.endpoints[2].call("\(town.alice.id)", options: options)
+    var stories = carol.story
+    let end = await stories.first {
+      if case .callEnded(call.id, let report) = $0 { report.outcome } else { nil }
+    }
+    #expect(end == .busy)
+    #expect(await bob.call.state == .connected)
+    await town.close()
+  }
+
   @Test func `why nobody can be invited is a sentence`() {
     let all: [CallChannelRefusal] = [
-      .isOver, .makerHasLeft, .hasEnded, .isFull, .isHere("bob"), .noTarget("no name"),
+      .isOver, .isLeft, .notConnected, .makerHasLeft, .hasEnded, .isFull, .isHere("bob"), .noTarget("no name"),
       .cannotBecome("bob"),
     ]
     #expect(Set(all.map(\.error.message)).count == all.count)
@@ -172,4 +210,9 @@ import Testing
     #expect(CallChannelMarks.member(of: tea).contains(tea.audience))
     #expect(CallChannelTimes.entranceLife < CallChannelTimes.memberLife)
   }
+}
+
+extension Endpoint {
+  /// How many more calls there may be.
+  fileprivate var callRoom: Int { driver.readMachine { $0.ledger.room } }
 }

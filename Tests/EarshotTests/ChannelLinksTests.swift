@@ -54,6 +54,21 @@ import Testing
     #expect(links.remove(9) == nil && links.metCount == 3)
   }
 
+  @Test func `a call that both made at once goes on under another ID`() {
+    let now = Instant(nanoseconds: 0)
+    var links = ChannelLinks(own: Self.user(5, .host).id, checks: false)
+    links.add(Self.user(9, .host))
+    let calls = (1...3).map { CallID(bytes: Array(repeating: $0, count: 16)) }
+    links.begin(calls[0], with: 9)
+    links.replace(calls[0], by: calls[1])
+    links.replace(calls[2], by: calls[0])
+    #expect(links.calls == [calls[1]] && links.uid(of: calls[1]) == 9)
+    links.end(calls[0], now: now)
+    #expect(links.nextToDial(own: .host, now: now) == nil, "the call goes on")
+    links.end(calls[1], now: now)
+    #expect(links.nextToDial(own: .host, now: now + .seconds(1))?.uid == 9)
+  }
+
   @Test func `where tokens are needed nobody is linked whose token we have not checked`() {
     let now = Instant(nanoseconds: 0)
     var links = ChannelLinks(own: Self.user(5, .host).id, checks: true)

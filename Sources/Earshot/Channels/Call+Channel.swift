@@ -65,8 +65,7 @@ extension Call {
     _ endpoint: isolated Endpoint, _ id: CallID, name: String?, _ options: CallChannel.Options,
     _ queue: CallChannelQueue? = nil
   ) -> CallChannel {
-    let most = endpoint.driver.readMachine { $0.ledger.policy.mostCalls }
-    let calls = CallChannelCalls(endpoint, options, most: most)
+    let calls = CallChannelCalls(endpoint, options)
     return CallChannel(calls, first: CallID(endpoint.resolve(id)), name: name, queue)
   }
 }

@@ -64,14 +64,8 @@ extension CallChannel {
     case .ask:
       if let question { emit(.question(question)) }
       await calls.say(.asked, on: accord.question?.asker ?? first)
-    case .join(let invitation): await join(invitation)
-    case .move(let invitation):
-      await drop()
-      await join(invitation)
-      awaitStrays()
-      for call in people.inviteAgain(but: first) where people.isConnected(call) {
-        await letIn(call)
-      }
+    case .join(let invitation): _ = await join(invitation)
+    case .move(let invitation): await move(to: invitation)
     case .renew(let invitation): await calls.renew(invitation.token, of: channel)
     case .decline(let word):
       emit(.declined)
@@ -86,15 +80,30 @@ extension CallChannel {
     }
   }
 
-  private func join(_ invitation: ChannelInvitation) async {
-    await calls.limit(forChannel: true)
+  /// Leaves the own channel for the one that the other end has made at the same time.
+  private func move(to invitation: ChannelInvitation) async {
+    await drop()
+    awaitStrays()
+    // Without a channel there is nothing that whom we have invited could come into.
+    guard await join(invitation) else { return }
+    for call in people.inviteAgain(but: first) where people.isConnected(call) {
+      await letIn(call)
+    }
+  }
+
+  /// - Returns: Whether it is being joined.
+  private func join(_ invitation: ChannelInvitation) async -> Bool {
+    await calls.makeRoom()
     do throws(EarshotError) {
       channel = try await endpoint.join(invitation.channel, as: .host, token: invitation.token)
       awaitAnswer()
       emit(.became(invitation.channel, isOwn: false))
+      return true
     } catch {
       accord.end()
       emit(.failed(error, .other))
+      if !standing.isOpen { await calls.returnRoom() }
+      return false
     }
   }
 

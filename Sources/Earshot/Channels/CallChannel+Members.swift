@@ -9,7 +9,7 @@ extension CallChannel {
   /// Rings at somebody, who comes in by accepting.
   func ring(at target: String) async throws(EarshotError) -> CallID {
     if let trouble = await trouble(with: target) { throw trouble.error }
-    await calls.limit(forChannel: true)
+    await calls.makeRoom()
     do throws(EarshotError) {
       let call = try await calls.begin(target, CallChannelMarks.invitation)
       let id = PeerID(target)
@@ -17,13 +17,14 @@ extension CallChannel {
       people.add(call, id, name, by: basis, target: target, .invited)
       return call
     } catch {
-      if !standing.isOpen { await calls.limit(forChannel: false) }
+      if !standing.isOpen { await calls.returnRoom() }
       throw error
     }
   }
 
   /// Why somebody cannot be invited.
   private func trouble(with target: String) async -> CallChannelRefusal? {
+    if isLeft { return .isLeft }
     if isOver { return .isOver }
     if channel != nil, key == nil, !hasFirst { return .makerHasLeft }
     if hasFailed { return .hasEnded }
@@ -32,8 +33,11 @@ extension CallChannel {
     if people.calls.count >= Self.mostMembers - 1 { return .isFull }
     guard channel == nil else { return nil }
     let link = await endpoint.call(first)
-    if await link.state == .ended { return .isOver }
-    return await link.canBecomeChannel ? nil : .cannotBecome(firstName)
+    switch await link.state {
+    case .ended: return .isOver
+    case .connected: return await link.canBecomeChannel ? nil : .cannotBecome(firstName)
+    default: return .notConnected
+    }
   }
 
   /// Whom we have invited has accepted: only now it gets what opens the channel.
@@ -92,21 +96,29 @@ extension CallChannel {
     return id
   }
 
-  /// Tokens are about to end: all get newer ones of whoever has the key.
+  /// Tokens are about to end: all get newer ones of whoever has the key. Where one cannot be
+  /// handed over, the others get theirs all the same.
   func renewPasses() async {
     guard let key, let channel else { return }
+    let own = key.pass(
+      to: endpoint.id, for: channel.name, life: CallChannelTimes.memberLife, mayManage: true)
     do throws(EarshotError) {
-      try await channel.renewToken(
-        key.pass(
-          to: endpoint.id, for: channel.name, life: CallChannelTimes.memberLife,
-          mayManage: true))
-      for (user, call) in links.linked {
-        if let inviter = accord.inviter(of: user.id) {
-          await handToInviter(of: user.id, inviter)
-        } else {
-          try await pass(call, life: CallChannelTimes.memberLife)
-        }
+      try await channel.renewToken(own)
+    } catch {
+      emit(.failed(error, .upkeep))
+    }
+    for (user, call) in links.linked {
+      if let inviter = accord.inviter(of: user.id) {
+        await handToInviter(of: user.id, inviter)
+      } else {
+        await renewPass(of: call)
       }
+    }
+  }
+
+  private func renewPass(of call: CallID) async {
+    do throws(EarshotError) {
+      try await pass(call, life: CallChannelTimes.memberLife)
     } catch {
       emit(.failed(error, .upkeep))
     }

@@ -118,7 +118,7 @@ public actor CallChannel {
   /// Handles one event of the endpoint, for a program that reads them in place of this
   /// (`Call.allowChannel(name:steering:)`), which also calls `advance` at `nextDeadline`.
   package func handle(_ event: EndpointEvent) async {
-    guard !isLeft else { return }
+    guard !isLeft else { return await handleLate(event) }
     switch event {
     case .channel(let name, let step) where name == channel?.name: await handleStep(step)
     case .incomingCall(let call): if isMember(call) { await answer(call) }
@@ -165,7 +165,7 @@ public actor CallChannel {
   package func keepMuted(audio: Bool, video: Bool) { calls.mutes = (audio, video) }
 
   /// Nothing is left to be done: the first call is over, and there is no channel.
-  var isOver: Bool { isLeft || !hasFirst && !isOpen }
+  var isOver: Bool { !hasFirst && !isOpen }
 
   // MARK: - Parts
 
@@ -202,6 +202,7 @@ public actor CallChannel {
     case .channelWord(let word): await handleWord(word, of: call)
     case .replaced(let new):
       people.replace(call, by: new)
+      links.replace(call, by: new)
       if call == first { first = new }
     case .answered(let who) where isOther(call) || queue != nil && call == first:
       people.identify(call, as: who)
@@ -232,7 +233,7 @@ public actor CallChannel {
       emit(.callEnded(member, report))
       await withdraw(member.id)
     }
-    if !isOpen { await calls.limit(forChannel: false) }
+    if !isOpen { await calls.returnRoom() }
   }
 
   /// Whoever waits for a token of it gets none any more.
@@ -260,6 +261,16 @@ public actor CallChannel {
     }
   }
 
+  /// After the channel was left: a member that had not heard of it may still call.
+  private func handleLate(_ event: EndpointEvent) async {
+    switch event {
+    case .incomingCall(let call): if isMember(call) { await calls.reject(call.id) }
+    case .callProgress(let call, .replaced(let new)): if call == first { first = new }
+    case .callEnded(let call, _): if call == first { hasFirst = false }
+    default: break
+    }
+  }
+
   private func leave(isAlone: Bool) async {
     guard !isLeft else { return }
     isLeft = true
@@ -271,7 +282,7 @@ public actor CallChannel {
       await link.hangUp()
     }
     await channel?.leave()
-    await calls.limit(forChannel: false)
+    await calls.returnRoom()
     emit(.left(isAlone: isAlone))
   }
 

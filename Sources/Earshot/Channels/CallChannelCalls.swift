@@ -5,13 +5,12 @@ internal import Primitives
 struct CallChannelCalls: Sendable {
   let endpoint: Endpoint
   let options: CallChannel.Options
-  /// As many as the endpoint had room for before.
-  let most: Int
   /// What was set for all; `nil`: each call has what it begins with.
   var mutes: (audio: Bool?, video: Bool?)
+  private var hasRoom = false
 
-  init(_ endpoint: Endpoint, _ options: CallChannel.Options, most: Int) {
-    (self.endpoint, self.options, self.most) = (endpoint, options, most)
+  init(_ endpoint: Endpoint, _ options: CallChannel.Options) {
+    (self.endpoint, self.options) = (endpoint, options)
     mutes = (options.startsMuted ? true : nil, nil)
   }
 
@@ -31,6 +30,15 @@ struct CallChannelCalls: Sendable {
 
   func hangUp(_ call: CallID) async {
     await endpoint.call(call).hangUp()
+  }
+
+  /// A member's call that is not taken any more: it finds this side busy.
+  func reject(_ call: CallID) async {
+    do throws(EarshotError) {
+      try await endpoint.call(call).rejectAsBusy()
+    } catch {
+      // It is over: the caller gave up.
+    }
   }
 
   /// Has them keep the own sound back, or let it go on. The pictures stay as they are.
@@ -63,16 +71,17 @@ struct CallChannelCalls: Sendable {
     }
   }
 
-  /// As many calls as the channel needs, or as there were before it.
-  func limit(
-    forChannel isForChannel: Bool
-  ) async {
-    do throws(EarshotError) {
-      try await endpoint.setMaximumCalls(
-        isForChannel ? max(CallChannel.mostMembers, most) : most)
-    } catch {
-      options.onStep(.failed(error, .minor))
-    }
+  /// Makes room for the calls of a channel, once; calls that the program has besides keep theirs.
+  mutating func makeRoom() async {
+    guard !hasRoom else { return }
+    hasRoom = true
+    await Self.makeRoom(endpoint)
+  }
+
+  mutating func returnRoom() async {
+    guard hasRoom else { return }
+    hasRoom = false
+    await Self.returnRoom(endpoint)
   }
 
   /// Whoever was let go, and came all the same.
@@ -93,6 +102,16 @@ struct CallChannelCalls: Sendable {
     }
   }
 
+  private static func makeRoom(_ endpoint: isolated Endpoint) {
+    guard !endpoint.isClosed else { return }
+    endpoint.driver.withMachine { machine, _ in machine.addChannelRoom() }
+  }
+
+  private static func returnRoom(_ endpoint: isolated Endpoint) {
+    guard !endpoint.isClosed else { return }
+    endpoint.driver.withMachine { machine, _ in machine.removeChannelRoom() }
+  }
+
   private func settings(_ words: String?) -> CallOptions {
     var settings = options.makeCall()
     settings.followsChannels = true
@@ -107,7 +126,7 @@ struct CallChannelCalls: Sendable {
 
 /// Why nobody can be invited into a call, or somebody cannot.
 enum CallChannelRefusal {
-  case isOver, makerHasLeft, hasEnded, isFull
+  case isOver, isLeft, notConnected, makerHasLeft, hasEnded, isFull
   case isHere(String)
   case noTarget(String)
   case cannotBecome(String)
@@ -117,6 +136,8 @@ enum CallChannelRefusal {
   private var message: String {
     switch self {
     case .isOver: "The call is over."
+    case .isLeft: "The channel of the call was left; nobody can be invited any more."
+    case .notConnected: "The call is not connected yet; invite others once it is."
     case .makerHasLeft:
       "Only who made the channel of the call lets others in, and that one has left."
     case .hasEnded: "The channel has ended; nobody can be invited any more."
@@ -144,10 +165,16 @@ enum CallChannelTimes {
   static let strays = CallChannelAccord.patience + .seconds(15)
 }
 
+extension IncomingCall {
+  /// Whether the caller says that others are there, or are to come: whoever accepts comes into a
+  /// channel, and has agreed to it (`CallChannel.Options.hasAgreed`).
+  public var invitesToChannel: Bool { userExtension == CallChannelMarks.invitation }
+}
+
 /// The user data by which calls of a call's channel are known (docs/protocol/channels.md §8, §10).
 package enum CallChannelMarks {
   /// What an invited person's program may say before it is accepted.
-  package static let invitation = "{\"invitation\":\"channel\"}"
+  static let invitation = "{\"invitation\":\"channel\"}"
 
   /// Of a call with a member. All call all: not every program can be called.
   static func member(of channel: ChannelName?) -> String {

@@ -137,6 +137,12 @@ package struct ChannelLinks {
     return true
   }
 
+  /// Both called each other: the call goes on under another ID.
+  package mutating func replace(_ old: CallID, by new: CallID) {
+    guard let index = links.firstIndex(where: { $0.call == old }) else { return }
+    links[index].call = new
+  }
+
   /// The call is over; the member is called again where it is still there.
   package mutating func end(_ call: CallID, now: Instant) {
     guard let index = links.firstIndex(where: { $0.call == call }) else { return }

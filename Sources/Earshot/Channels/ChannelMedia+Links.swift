@@ -51,6 +51,7 @@ extension ChannelMedia {
       return options.onStep(.messagesMissed(uid: uid, stream: stream, missed: missed))
     case .messageDelivery: return
     case .firstFrameReceived: _ = links.hear(call)
+    case .replaced(let new): links.replace(call, by: new)
     default: break
     }
     options.onStep(.progress(uid: uid, progress))

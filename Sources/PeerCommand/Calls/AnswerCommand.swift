@@ -238,7 +238,7 @@ package struct AnswerCommand: Sendable {
     run.use(ends)
     ends.connect(to: session.inbox)
     let who = Wording.who(call)
-    let invites = call.userExtension == CallChannelMarks.invitation
+    let invites = call.invitesToChannel
     session.console.say(
       "\(who) calls\(call.offersVideo ? " with video" : "")"
         + "\(invites ? ", into a channel with others" : "").")
