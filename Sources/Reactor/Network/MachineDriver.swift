@@ -168,6 +168,8 @@ extension MachineDriver where Machine: ~Copyable {
 
   /// No drain adds to them meanwhile: what a command brings about waits for the next one.
   private func publishEvents() {
+    // A turn without events costs nothing more: this code is not specialised for their type.
+    if events.isEmpty { return }
     var index = 0
     while index < events.count {
       publish?(events[index])

@@ -1,0 +1,38 @@
+import Primitives
+
+/// Whether what arrives tells its sender nothing new: all of it has come for a while, unmarked, and
+/// it is one stream of sound (docs/protocol/frames.md §2).
+struct ArrivalCalm: Sendable, BitwiseCopyable {
+  private var next: UInt64?
+  /// When something was missing, late or marked for the last time; when the first packet came.
+  private var lastTrouble = Instant.zero
+  /// Since the last report.
+  private var packetCount: UInt64 = 0
+  private var reported = Instant.zero
+
+  /// A packet has come for the first time.
+  ///
+  /// - Parameter number: The transport number.
+  mutating func noteArrival(_ number: UInt64, isCongestionExperienced: Bool, now: Instant) {
+    if number != next || isCongestionExperienced { lastTrouble = now }
+    next = max(next ?? 0, number &+ 1)
+    packetCount += 1
+  }
+
+  mutating func noteReport(now: Instant) { (reported, packetCount) = (now, 0) }
+
+  func holds(now: Instant) -> Bool { lastTrouble + Self.patience <= now && !isBusy(now: now) }
+
+  /// More comes than the frames of one host.
+  private func isBusy(now: Instant) -> Bool {
+    let elapsed = now.nanoseconds(since: reported)
+    return packetCount > Self.allowance + elapsed / 1_000_000 * Self.mostPerSecond / 1000
+  }
+
+  /// After trouble.
+  private static let patience = Duration.seconds(5)
+  /// Packets; one host says 50 a second, and 100 in frames of 10 ms, which count as more than one.
+  private static let mostPerSecond: UInt64 = 75
+  /// Besides: what came together.
+  private static let allowance: UInt64 = 8
+}
