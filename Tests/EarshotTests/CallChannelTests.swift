@@ -198,8 +198,8 @@ import Testing
 
   @Test func `why nobody can be invited is a sentence`() {
     let all: [CallChannelRefusal] = [
-      .isOver, .isLeft, .notConnected, .makerHasLeft, .hasEnded, .isFull, .isHere("bob"), .noTarget("no name"),
-      .cannotBecome("bob"),
+      .isOver, .isLeft, .notConnected, .makerHasLeft, .hasEnded, .isFull, .isHere("bob"),
+      .noTarget("no name"), .cannotBecome("bob"),
     ]
     #expect(Set(all.map(\.error.message)).count == all.count)
     #expect(all.allSatisfy { $0.error.code == .channelState && $0.error.message.hasSuffix(".") })
