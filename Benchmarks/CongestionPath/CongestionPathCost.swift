@@ -30,8 +30,7 @@ struct CongestionPathCost {
 
   private let rate: Double
   private var history = SentPacketHistory()
-  private var estimator: BandwidthEstimator
-  private var gate: PacingGate
+  private var uplink: Uplink
   private var recorder = FeedbackRecorder()
   private var now: UInt64 = 1_000_000_000
   private var nextAudio: UInt64 = 1_000_000_000
@@ -67,7 +66,7 @@ struct CongestionPathCost {
     let count = Int(path.number - first)
     return Figures(
       nanoseconds: Double(spent) / Double(count), allocations: allocated, packets: count,
-      reports: path.reportsRead - reports, estimate: path.estimator.estimate,
+      reports: path.reportsRead - reports, estimate: path.uplink.estimator.estimate,
       bits: Double(path.carriedBytes - bytes) * 8)
   }
 
@@ -75,12 +74,10 @@ struct CongestionPathCost {
     self.rate = rate
     var limits = EstimatorLimits()
     limits.prior = rate
-    estimator = BandwidthEstimator(limits)
-    estimator.unpacedRate = 60_000
-    gate = PacingGate(rate: rate)
+    uplink = Uplink(limits)
   }
 
-  /// A millisecond.
+  /// A millisecond; what a call's `Association` does with them.
   private mutating func step() {
     now += 1_000_000
     let moment = Instant(nanoseconds: now)
@@ -90,26 +87,26 @@ struct CongestionPathCost {
     if now >= nextCheck {
       nextCheck = now + 10_000_000
       history.handleTimeout(now: moment)
-      while let outcome = history.poll() { estimator.handle(outcome) }
-      estimator.handleTimeout(bytesInFlight: history.bytesInFlight, now: moment)
+      while let outcome = history.poll() { uplink.handle(outcome) }
+      uplink.check(bytesInFlight: history.bytesInFlight, now: moment)
     }
-    gate.rate = estimator.pacingRate
-    gate.inFlightLimit = estimator.inFlightLimit
     if now >= nextAudio {
       nextAudio += 20_000_000
-      send(Self.audioByteCount, moment)
+      if send(Self.audioByteCount, moment) {
+        uplink.recordAudio(byteCount: Self.audioByteCount, now: moment)
+      }
     }
     // Its queue has no end, the memory for it has one.
     while lineCount < line.count,
-      gate.admits(.video, bytesInFlight: history.bytesInFlight, now: moment)
+      uplink.gate.admits(.video, bytesInFlight: history.bytesInFlight, now: moment)
     {
-      send(Self.videoByteCount, moment)
+      _ = send(Self.videoByteCount, moment)
     }
   }
 
-  private mutating func send(_ byteCount: Int, _ moment: Instant) {
-    guard lineCount < line.count else { return }
-    gate.noteSent(byteCount: byteCount + 28, now: moment)
+  private mutating func send(_ byteCount: Int, _ moment: Instant) -> Bool {
+    guard lineCount < line.count else { return false }
+    uplink.recordSent(byteCount: byteCount, hasMessages: false, now: moment)
     history.record(
       SentPacket(
         number: number, sent: moment, byteCount: byteCount, elicitsFeedback: true,
@@ -119,6 +116,7 @@ struct CongestionPathCost {
       number: number, arrival: lineFree + Self.delay, byteCount: byteCount + 28)
     lineCount += 1
     number += 1
+    return true
   }
 
   private mutating func arrive() {
@@ -157,9 +155,12 @@ struct CongestionPathCost {
         (try? history.handle(feedback, in: bytes.span, now: moment)) != nil
       else { continue }
       reportsRead += 1
-      while let outcome = history.poll() { estimator.handle(outcome) }
-      estimator.finishReport(
+      uplink.handleReport(hasNews: history.hasNews, overdue: history.overdue, now: moment)
+      while let outcome = history.poll() { uplink.handle(outcome) }
+      guard history.hasNews else { continue }
+      uplink.finishReport(
         roundTrip: history.latestSample, bytesInFlight: history.bytesInFlight, now: moment)
+      recorder.leastInterval = uplink.reportInterval
     }
   }
 }
