@@ -93,7 +93,7 @@ extension CallChannel {
 
   /// - Returns: Whether it is being joined.
   private func join(_ invitation: ChannelInvitation) async -> Bool {
-    await calls.makeRoom()
+    await makeRoom()
     do throws(EarshotError) {
       channel = try await endpoint.join(invitation.channel, as: .host, token: invitation.token)
       awaitAnswer()
@@ -102,7 +102,7 @@ extension CallChannel {
     } catch {
       accord.end()
       emit(.failed(error, .other))
-      if !standing.isOpen { await calls.returnRoom() }
+      if !standing.isOpen { await returnRoom() }
       return false
     }
   }

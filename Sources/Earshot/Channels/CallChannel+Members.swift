@@ -9,7 +9,7 @@ extension CallChannel {
   /// Rings at somebody, who comes in by accepting.
   func ring(at target: String) async throws(EarshotError) -> CallID {
     if let trouble = await trouble(with: target) { throw trouble.error }
-    await calls.makeRoom()
+    await makeRoom()
     do throws(EarshotError) {
       let call = try await calls.begin(target, CallChannelMarks.invitation)
       let id = PeerID(target)
@@ -17,7 +17,7 @@ extension CallChannel {
       people.add(call, id, name, by: basis, target: target, .invited)
       return call
     } catch {
-      if !standing.isOpen { await calls.returnRoom() }
+      if !standing.isOpen { await returnRoom() }
       throw error
     }
   }

@@ -23,6 +23,8 @@ public actor CallChannel {
   /// Ourselves in the channel, since when.
   private var stay: (uid: UInt32, since: Instant)?
   private(set) var isLeft = false
+  /// The endpoint has room for the calls of the channel (`makeRoom`).
+  private var hasRoom = false
   /// The channel has ended, or never came to be; calls go on.
   private(set) var hasFailed = false
   var accord: CallChannelAccord
@@ -233,7 +235,7 @@ public actor CallChannel {
       emit(.callEnded(member, report))
       await withdraw(member.id)
     }
-    if !isOpen { await calls.returnRoom() }
+    if !isOpen { await returnRoom() }
   }
 
   /// Whoever waits for a token of it gets none any more.
@@ -282,8 +284,21 @@ public actor CallChannel {
       await link.hangUp()
     }
     await channel?.leave()
-    await calls.returnRoom()
+    await returnRoom()
     emit(.left(isAlone: isAlone))
+  }
+
+  /// Makes room for the calls of the channel, until `returnRoom`.
+  func makeRoom() async {
+    guard !hasRoom else { return }
+    hasRoom = true
+    await calls.makeRoom()
+  }
+
+  func returnRoom() async {
+    guard hasRoom else { return }
+    hasRoom = false
+    await calls.returnRoom()
   }
 
   /// The channel is being joined.

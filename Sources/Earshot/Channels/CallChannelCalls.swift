@@ -1,4 +1,6 @@
+internal import Peer
 internal import Primitives
+internal import Reactor
 
 /// The calls of a call's channel: what they begin with, how many there may be, and what is said and
 /// kept back in them.
@@ -7,7 +9,6 @@ struct CallChannelCalls: Sendable {
   let options: CallChannel.Options
   /// What was set for all; `nil`: each call has what it begins with.
   var mutes: (audio: Bool?, video: Bool?)
-  private var hasRoom = false
 
   init(_ endpoint: Endpoint, _ options: CallChannel.Options) {
     (self.endpoint, self.options) = (endpoint, options)
@@ -71,18 +72,10 @@ struct CallChannelCalls: Sendable {
     }
   }
 
-  /// Makes room for the calls of a channel, once; calls that the program has besides keep theirs.
-  mutating func makeRoom() async {
-    guard !hasRoom else { return }
-    hasRoom = true
-    await Self.makeRoom(endpoint)
-  }
+  /// Makes room for the calls of a channel; calls that the program has besides keep theirs.
+  func makeRoom() async { await Self.makeRoom(endpoint) }
 
-  mutating func returnRoom() async {
-    guard hasRoom else { return }
-    hasRoom = false
-    await Self.returnRoom(endpoint)
-  }
+  func returnRoom() async { await Self.returnRoom(endpoint) }
 
   /// Whoever was let go, and came all the same.
   func remove(_ user: ChannelUser, of channel: Channel?) async {
