@@ -99,7 +99,12 @@ import Video
     choice.remove(7)
     #expect(choice.isAll && choice.startsAnew(after: HostChoice()))
     #expect(!choice.startsAnew(after: choice))
-    for host in 0..<1000 as Range<UInt32> { choice.set(false, host) }
-    #expect(!choice.covers(255) && choice.covers(256), "as many as a relay has sources")
+    for host in 0..<4096 as Range<UInt32> {
+      #expect(choice.admits(false, host))
+      choice.set(false, host)
+    }
+    #expect(!choice.admits(false, 4096) && choice.admits(false, 0) && choice.admits(true, 4096))
+    choice.set(false, 4096)
+    #expect(!choice.covers(4095) && choice.covers(4096))
   }
 }

@@ -20,18 +20,22 @@ extension ChannelMedia {
   /// Plays a member's sound no more, or again, by whichever way it comes. It is not told. It holds
   /// over ways, and for the same person who comes back, until this stay ends.
   ///
-  /// - Throws: `channelState` where nobody has had that uid in this stay.
+  /// - Throws: `channelState` where nobody has had that uid in this stay, and beyond 4096 members
+  ///   for whom it is set one by one.
   public func setRemoteAudioMuted(_ isMuted: Bool, of uid: UInt32) async throws(EarshotError) {
     let id = try id(of: uid)
+    guard mutes.unwanted.audio.admits(isMuted, id) else { throw Self.tooManyMutes }
     await changeMutes { $0.unwanted.audio.set(isMuted, id) }
   }
 
   /// Shows a member's pictures no more, or again. Meanwhile a call brings none, and what a relay
   /// brings is not decoded. It holds as that of the sound does.
   ///
-  /// - Throws: `channelState` where nobody has had that uid in this stay.
+  /// - Throws: `channelState` where nobody has had that uid in this stay, and beyond 4096 members
+  ///   for whom it is set one by one.
   public func setRemoteVideoMuted(_ isMuted: Bool, of uid: UInt32) async throws(EarshotError) {
     let id = try id(of: uid)
+    guard mutes.unwanted.video.admits(isMuted, id) else { throw Self.tooManyMutes }
     await changeMutes { $0.unwanted.video.set(isMuted, id) }
   }
 
@@ -68,6 +72,12 @@ extension ChannelMedia {
   /// The relay is told of whoever has a uid now. It knows members by these, and forgets with them.
   func muteRelay(_ uid: UInt32, _ id: PeerID?) async {
     if let relay, mutes.hasExceptions { await mutes.apply(to: relay, of: uid, id) }
+  }
+
+  private static var tooManyMutes: EarshotError {
+    EarshotError(
+      .channelState, "This is set for \(HostChoice<PeerID>.most) members already.",
+      advice: "Set it for all, and undo it for those who are to be heard or seen.")
   }
 
   private func id(of uid: UInt32) throws(EarshotError) -> PeerID {

@@ -80,7 +80,13 @@ struct HostChoice<Host: Hashable & Sendable>: Sendable, Equatable {
   init(all: Bool = false) { self.all = all }
 
   mutating func set(_ isOn: Bool, _ host: Host) {
-    if isOn == all { others.remove(host) } else if others.count < Self.most { others.insert(host) }
+    guard admits(isOn, host) else { return }
+    if isOn == all { others.remove(host) } else { others.insert(host) }
+  }
+
+  /// Whether there is room for one exception more, where that would be one.
+  func admits(_ isOn: Bool, _ host: Host) -> Bool {
+    isOn == all || others.count < Self.most || others.contains(host)
   }
 
   mutating func remove(_ host: Host) { others.remove(host) }
@@ -96,6 +102,6 @@ struct HostChoice<Host: Hashable & Sendable>: Sendable, Equatable {
   /// It holds for some, and not for others.
   var hasExceptions: Bool { !others.isEmpty }
 
-  /// More than a relay has sources.
-  private static var most: Int { 256 }
+  /// More than there are in a channel of which a host knows every member by name.
+  static var most: Int { 4096 }
 }
