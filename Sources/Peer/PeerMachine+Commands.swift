@@ -147,6 +147,9 @@ extension PeerMachine {
   /// How many calls there may be at once from now on; those that there are go on.
   package mutating func setMostCalls(_ count: Int) { ledger.policy.mostCalls = count }
 
+  /// How many more calls there may be now.
+  package var callRoom: Int { ledger.room }
+
   /// A call becomes a channel, or ceases to be one: its members' calls have room beside the others.
   package mutating func addChannelRoom() { ledger.policy.channelRooms += 1 }
   package mutating func removeChannelRoom() {

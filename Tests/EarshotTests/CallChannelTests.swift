@@ -1,3 +1,5 @@
+import Peer
+import Reactor
 import Testing
 
 @testable import Earshot
@@ -214,5 +216,5 @@ import Testing
 
 extension Endpoint {
   /// How many more calls there may be.
-  fileprivate var callRoom: Int { driver.readMachine { $0.ledger.room } }
+  fileprivate var callRoom: Int { driver.readMachine { $0.callRoom } }
 }
