@@ -9,6 +9,8 @@ struct ArrivalCalm: Sendable, BitwiseCopyable {
   /// Since the last report.
   private var packetCount: UInt64 = 0
   private var reported = Instant.zero
+  /// More than one host was heard between the last two reports.
+  private var wasBusy = false
 
   /// A packet has come for the first time.
   ///
@@ -19,20 +21,25 @@ struct ArrivalCalm: Sendable, BitwiseCopyable {
     packetCount += 1
   }
 
-  mutating func noteReport(now: Instant) { (reported, packetCount) = (now, 0) }
+  mutating func noteReport(now: Instant) {
+    wasBusy = isBusy(beyond: 0, now: now)
+    (reported, packetCount) = (now, 0)
+  }
 
-  func holds(now: Instant) -> Bool { lastTrouble + Self.patience <= now && !isBusy(now: now) }
+  func holds(now: Instant) -> Bool {
+    !wasBusy && lastTrouble + Self.patience <= now && !isBusy(beyond: Self.together, now: now)
+  }
 
-  /// More comes than the frames of one host.
-  private func isBusy(now: Instant) -> Bool {
+  /// More has come since the last report than the frames of one host, and some.
+  private func isBusy(beyond count: UInt64, now: Instant) -> Bool {
     let elapsed = now.nanoseconds(since: reported)
-    return packetCount > Self.allowance + elapsed / 1_000_000 * Self.mostPerSecond / 1000
+    return packetCount > count + elapsed / 1_000_000 * Self.mostPerSecond / 1000
   }
 
   /// After trouble.
   private static let patience = Duration.seconds(5)
   /// Packets; one host says 50 a second, and 100 in frames of 10 ms, which count as more than one.
   private static let mostPerSecond: UInt64 = 75
-  /// Besides: what came together.
-  private static let allowance: UInt64 = 8
+  /// What may come together.
+  private static let together: UInt64 = 8
 }
