@@ -24,6 +24,8 @@ package struct PeerConfiguration: Sendable {
   package var isForFamiliars = false
   /// The name to ask for.
   package var name: PeerName?
+  /// What the service that `rendezvousID` is, or is the root of, gave for the name; empty for none.
+  package var nameReceipt: [UInt8] = []
   /// The access token to register with.
   package var token: [UInt8]?
   /// Own addresses that a peer on the same network could use, with our port; at most 7 are told,

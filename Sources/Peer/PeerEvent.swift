@@ -15,6 +15,9 @@ package enum PeerEvent: Sendable {
   case rendezvousIdentified(PeerID, card: [UInt8])
   /// A newer list of nodes, verified; worth keeping: an older one is not taken any more.
   case rendezvousNodes(NodeList)
+  /// The service that a root or a rendezvous stands for says that the own name is ours; worth
+  /// keeping: where the service loses that, it gives the name to whoever shows this.
+  case nameReceipt(NameReceiptMessage, of: PeerID)
   /// A step of a call's life, as the rules between calls decide it.
   case calling(CallEvent)
   /// What else happens in a call.

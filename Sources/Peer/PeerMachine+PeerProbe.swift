@@ -171,8 +171,8 @@ extension PeerMachine {
 extension PeerEvent {
   fileprivate var callID: CallID? {
     switch self {
-    case .registration, .rendezvousIdentified, .rendezvousNodes, .relay, .relaysOffered,
-      .relayStream, .probe, .token, .channel, .memberChecked:
+    case .registration, .rendezvousIdentified, .rendezvousNodes, .nameReceipt, .relay,
+      .relaysOffered, .relayStream, .probe, .token, .channel, .memberChecked:
       nil
     case .link(let callID, _), .unresolved(let callID, _): callID
     case .calling(let event):

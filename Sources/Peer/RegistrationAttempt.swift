@@ -292,7 +292,7 @@ struct RegistrationAttempt: ~Copyable {
     var payload: [UInt8] = []
     InitPayload(
       time: time, card: request.card, name: request.name, token: request.token,
-      presence: request.presence, abilities: request.abilities
+      presence: request.presence, abilities: request.abilities, receipt: request.receipt
     ).write(to: &payload)
     do throws(HandshakeError) {
       var handshake = try HandshakeState(

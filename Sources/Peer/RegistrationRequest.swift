@@ -10,6 +10,8 @@ struct RegistrationRequest {
   let presence: Presence
   var token: [UInt8]?
   var abilities = ClientAbilities.senderNames
+  /// What it was given for the name.
+  var receipt: OpaqueReceipt?
 }
 
 /// What has come of an attempt besides RESP: its reason, if it fails.

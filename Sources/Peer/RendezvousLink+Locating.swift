@@ -86,6 +86,7 @@ extension PeerConfiguration {
     if isForFamiliars { abilities.insert(.audience) }
     if isInCalls { abilities.insert(.pairs) }
     if isMember { abilities.insert(.channelData) }
+    if name != nil { abilities.insert(.receipts) }
     return abilities
   }
 

@@ -62,6 +62,11 @@ extension RendezvousLink {
     case .relays(let offer): events.append(.told(.relaysOffered(offer)))
     case .pairResult(let result): events.append(.pair(result))
     case .channelNotice(let notice): events.append(.channel(notice))
+    case .nameReceipt(let message):
+      guard message.name == configuration.name, let service = server.keep(message.receipt) else {
+        return
+      }
+      events.append(.told(.nameReceipt(message, of: service)))
     case .channelData(let data): events.append(.channelData(data))
     case .seatsEnded(let ended): events.append(.seatsEnded(ended.seats))
     default: association?.countViolation()  // What only a client says.

@@ -71,7 +71,8 @@ extension RendezvousLink {
       attempt = RegistrationAttempt(
         RegistrationRequest(
           card: card, name: configuration.name, presence: presence, token: token.best,
-          abilities: configuration.abilities),
+          abilities: configuration.abilities,
+          receipt: configuration.name == nil ? nil : server.receipt),
         expected: server.nodes.expected(server.expectedID), card: server.presentCard,
         patience: server.nodes.patience, now: now)
     } catch {

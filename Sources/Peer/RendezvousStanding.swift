@@ -96,10 +96,13 @@ struct KnownRendezvous {
   private var proven: ContactCard?
   /// Where else it may be sought.
   var nodes: NodeRoster
+  /// That the own name is ours, as the service has said it last.
+  private(set) var receipt: OpaqueReceipt?
 
   init(_ configuration: PeerConfiguration) {
     expectedID = configuration.rendezvousID
     nodes = NodeRoster(configuration)
+    receipt = OpaqueReceipt(configuration.nameReceipt)
     do throws(WireError) {
       let card = try ContactCard(parsing: configuration.rendezvousCard)
       if expectedID == nil || expectedID == card.id || nodes.contains(card.id) {
@@ -112,6 +115,14 @@ struct KnownRendezvous {
   }
 
   mutating func handleAnswer(_ card: ContactCard) { proven = card }
+
+  /// Keeps a receipt.
+  ///
+  /// - Returns: What the service is known by: its root, or the server itself.
+  mutating func keep(_ receipt: OpaqueReceipt) -> PeerID? {
+    self.receipt = receipt
+    return expectedID
+  }
 
   /// Only now has the server shown that it has the card's key.
   ///

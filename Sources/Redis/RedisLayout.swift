@@ -101,8 +101,8 @@ enum RedisLayout {
 
     """
 
-  /// Names: chunk 4 · last use 5 · ID hash 16 · sealed ID. And what must be known before one that
-  /// nobody has is given.
+  /// Names: chunk 4 · last use 5 · ID hash 16 · sealed ID, whose nonce begins with a rank. And what
+  /// must be known before one that nobody has is given.
   static let names = """
     local function unsettled()
       if call('EXISTS', P..':epoch') == 0 then
@@ -154,18 +154,39 @@ enum RedisLayout {
       place(n.owner, r)
       write(n.owner, r)
     end
-    local function verdict(idh, nh, now, life, most, names)
+    local function rank(sealed)
+      if string.sub(sealed, 1, 4) ~= 'ENR1' then return nil end
+      return (struct.unpack('>I5', string.sub(sealed, 5, 9)))
+    end
+    local function senior(a, b)
+      local first, second = rank(a), rank(b)
+      if second and (not first or second < first) then return b end
+      return a
+    end
+    -- The rank that a receipt proves; none where the name was freed after it was issued.
+    local function receipt(nh, rank, issued)
+      if rank == '' then return nil end
+      local f = call('GET', P..'f'..nh)
+      if f and tonumber(issued) <= (struct.unpack('>I5', string.sub(f, 5, 9))) then return nil end
+      return tonumber(rank)
+    end
+    -- 0 has it, 1 may have it, 2 another one has it, 3 too many, 4 may have it later, 5 has had it
+    local function verdict(idh, nh, now, life, most, names, shown)
       local n = name(nh)
-      if n and not lapsed(n.used, now, life) then
-        if n.owner == idh then return 0 else return 2 end
+      local isTaken = n and not lapsed(n.used, now, life)
+      if isTaken then
+        if n.owner == idh then return 0 end
+        local present = rank(n.sealed)
+        if not shown or not present or shown >= present then return 2 end
       end
       local r = call('GET', P..'r'..nh)
-      if r and r ~= idh then return 2 end
+      if not shown and r and r ~= idh then return 2 end
       if #read(idh).names >= most then return 3 end
-      if count('names') >= names then
+      if not isTaken and count('names') >= names then
         local _, used = oldest('u')
         if not used or not lapsed(used, now, life) then return 3 end
       end
+      if shown then return 5 end
       if unsettled() == 1 then return 4 end
       return 1
     end

@@ -8,6 +8,7 @@ enum RedisScripts {
     switch script {
     case .register: RedisLayout.all + register
     case .bind: RedisLayout.all + bind
+    case .free: RedisLayout.all + free
     case .keep: RedisLayout.all + keep
     case .restore: RedisLayout.all + restore
     case .find: RedisLayout.all + find
@@ -21,36 +22,63 @@ enum RedisScripts {
   }
 
   /// identity · name asked for · name claimed · now · life · names of one · names · reservation
+  /// · rank and time of a receipt for the former, or none
   private static let register = """
     local now, life = tonumber(ARGV[4]), tonumber(ARGV[5])
     local most, names = tonumber(ARGV[6]), tonumber(ARGV[7])
     local known = read(ARGV[1])
-    local out = {known.serial, known.serial and known.card, 0, 0}
-    for index = 2, 3 do
-      if ARGV[index] ~= '' then
-        out[index + 1] = verdict(ARGV[1], ARGV[index], now, life, most, names)
-      end
+    local out = {known.serial, known.serial and known.card, 0, 0, false, 0}
+    if ARGV[2] ~= '' then
+      local shown = receipt(ARGV[2], ARGV[9], ARGV[10])
+      out[3] = verdict(ARGV[1], ARGV[2], now, life, most, names, shown)
+      out[5] = call('GET', P..'f'..ARGV[2])
     end
-    if ARGV[2] ~= '' and out[3] == 1 then
+    if ARGV[3] ~= '' then
+      out[4] = verdict(ARGV[1], ARGV[3], now, life, most, names)
+    end
+    if out[3] == 1 or out[3] == 5 then
       call('SET', P..'r'..ARGV[2], ARGV[1], 'PX', tonumber(ARGV[8]))
     end
+    out[6] = math.floor(milliseconds() / 1000)
     return out
     """
 
   /// identity · name · sealed owner · now · life · names of one · names · reservation
+  /// · rank and time of a receipt, or none · what all nodes are told where another one loses it
+  ///
+  /// Sealed owner · clock in s · 1 where it was lost and is given back; or 2 another one has it,
+  /// 0 it is not given now.
   private static let bind = """
     local idh, nh, now, life = ARGV[1], ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[5])
     local names = tonumber(ARGV[7])
-    local v = verdict(idh, nh, now, life, tonumber(ARGV[6]), names)
-    if v > 1 then return 0 end
+    local shown = receipt(nh, ARGV[9], ARGV[10])
+    local v = verdict(idh, nh, now, life, tonumber(ARGV[6]), names, shown)
+    if v == 2 then return 2 end
+    if v == 3 or v == 4 then return 0 end
+    local n = name(nh)
     if v == 0 then
-      use(nh, name(nh), now)
-      return 1
+      n.sealed = senior(n.sealed, ARGV[3])
+      use(nh, n, now)
+    else
+      local isTaken = n and not lapsed(n.used, now, life)
+      forget(nh)
+      if not isTaken and count('names') >= names then forget(oldest('u')) end
+      give(nh, idh, ARGV[3], now)
+      if isTaken then call('PUBLISH', 'earshot:to:all', ARGV[11]) end
     end
-    forget(nh)
-    if count('names') >= names then forget(oldest('u')) end
-    give(nh, idh, ARGV[3], now)
-    return 1
+    return {name(nh).sealed, math.floor(milliseconds() / 1000), v == 5 and 1 or 0}
+    """
+
+  /// name · that it was freed, sealed · what all nodes are told · life of that in ms
+  ///
+  /// The sealed owner, or none.
+  private static let free = """
+    local n = name(ARGV[1])
+    call('SET', P..'f'..ARGV[1], ARGV[2], 'PX', tonumber(ARGV[4]))
+    call('DEL', P..'r'..ARGV[1])
+    forget(ARGV[1])
+    call('PUBLISH', 'earshot:to:all', ARGV[3])
+    return n and n.sealed
     """
 
   /// identity · serial · sealed card · now · cards
@@ -78,7 +106,7 @@ enum RedisScripts {
 
   /// identity · name, or none · sealed owner · now · life
   ///
-  /// 1 done, 0 the card is gone, 2 another one has the name.
+  /// 1 done, 0 the card is gone, 2 another one has the name, or the operator has freed it.
   private static let restore = """
     local idh, nh, now, life = ARGV[1], ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[5])
     if nh ~= '' then
@@ -88,7 +116,13 @@ enum RedisScripts {
         forget(nh)
         n = nil
       end
-      if n then use(nh, n, now) else give(nh, idh, ARGV[3], now) end
+      if n then
+        n.sealed = senior(n.sealed, ARGV[3])
+        use(nh, n, now)
+      else
+        if call('EXISTS', P..'f'..nh) == 1 then return 2 end
+        give(nh, idh, ARGV[3], now)
+      end
     end
     if read(idh).card == '' then return 0 end
     return 1

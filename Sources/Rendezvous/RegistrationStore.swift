@@ -78,6 +78,8 @@ package enum NameVerdict: Sendable {
   case owned
   /// It is this identity's from now on.
   case granted
+  /// It was this identity's before the store lost that, and is again from now on.
+  case regained
   case taken
   /// This identity has as many names as one may have, or the store as many as it holds.
   case tooMany
@@ -179,7 +181,7 @@ package final class MemoryStore: RegistrationStore {
     let verdict = try verdict(on: name, for: id, now: now)
     switch verdict {
     case .owned: owners[name]?.used = now
-    case .granted:
+    case .granted, .regained:
       if owners.count >= limits.names { forgetLapsed(now) }
       forget(name)
       owners[name] = (id, now)

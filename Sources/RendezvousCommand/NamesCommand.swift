@@ -8,16 +8,20 @@ struct NamesCommand {
   static let usage = """
     usage: earshot-rendezvous names list [--data DIR]
            earshot-rendezvous names free NAME [--data DIR]
+           earshot-rendezvous names free NAME --redis URL --cluster-secret FILE
            earshot-rendezvous names export [--data DIR]
 
     Shows who has which name, also while the server runs, and takes a name from
-    whoever has it. For that the server must be stopped.
+    whoever has it. For that the server must be stopped; several nodes with one
+    Redis go on.
 
       list         a line a name: the name, its ID, the day of its last use
       free NAME    whoever registers with NAME next has it
       export       the same as list as JSON Lines: name, id, used
       --data DIR   the server's directory
                    (default: $XDG_DATA_HOME/earshot-rendezvous)
+      --redis URL, --redis-password-file FILE, --cluster-secret FILE
+                   as at the nodes: the name is taken at all of them
       --help       print this
 
     A name that nobody registers or looks up for a year is free by itself.
@@ -35,11 +39,14 @@ struct NamesCommand {
 
   private let action: Action
   private let data: String
+  /// Of a service of several nodes.
+  private let redis: RedisOptions?
 
   init(
     _ arguments: consuming Arguments, environment: [String: String]
   ) throws(UsageError) {
     data = try ServeOptions.dataDirectory(try arguments.option("--data"), environment)
+    redis = try RedisOptions(&arguments, environment: environment)
     switch try arguments.positional("list, free or export") {
     case "list": action = .list
     case "export": action = .export
@@ -54,10 +61,25 @@ struct NamesCommand {
       throw UsageError("'\(other)' is none of list, free and export.")
     }
     try arguments.finish()
+    if case .free = action { return }
+    guard redis == nil else {
+      throw UsageError(
+        "Names at Redis cannot be listed: it has them as hashes.",
+        advice: "Leave --redis out, or write names free NAME.")
+    }
   }
 
   /// What it says on standard output; `nil` when the name to be freed is nobody's.
-  func run(_ write: (String) -> Void) throws(StorageError) -> Bool {
+  func run(_ write: (String) -> Void) throws(ServeError) -> Bool {
+    if let redis, case .free(let name) = action {
+      guard let id = try Server.free(name, in: redis) else { return false }
+      write("freed \(name), which \(id) had")
+      return true
+    }
+    do throws(StorageError) { return try runHere(write) } catch { throw .file(error) }
+  }
+
+  private func runHere(_ write: (String) -> Void) throws(StorageError) -> Bool {
     let path = data + "/registrations.db"
     switch action {
     case .list:

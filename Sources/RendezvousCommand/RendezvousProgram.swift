@@ -79,13 +79,12 @@ enum RendezvousProgram {
   }
 
   private static func names(_ command: NamesCommand) -> Int32 {
-    do throws(StorageError) {
+    do throws(ServeError) {
       if try command.run({ LineOutput.standardOutput.write($0) }) { return ExitCode.done }
       complain("Nobody has that name.")
       return ExitCode.failed
     } catch {
-      complain(error.description)
-      return ExitCode.file
+      return complain(of: error)
     }
   }
 

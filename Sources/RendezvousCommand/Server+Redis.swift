@@ -12,23 +12,55 @@ extension Server {
   static func openRedis(
     _ options: ServeOptions, node: PeerID, random: RandomSource
   ) throws(ServeError) -> RedisLink? {
-    guard let redis = options.redis else { return nil }
-    let store: SharedStore
-    var service = RedisService(address: redis.address, password: redis.password)
-    do throws(StorageError) {
-      let secret = try SecretTextFile.read(redis.secretFile) { Self.clusterSecret($0) }
-      guard let key = SecretKey(copying: secret.span) else { return nil }
-      store = SharedStore(key, node: node, random: random)
-      if let path = redis.passwordFile {
-        service.password = try SecretTextFile.read(path) { Self.word($0) }
-      }
-    } catch { throw .file(error) }
+    guard let redis = options.redis,
+      let (store, service) = try store(of: redis, node: node, random: random)
+    else { return nil }
     let link: RedisLink
     do throws(ReactorError) { link = try RedisLink(store, service) } catch {
       throw .reactor(error, option: "--redis")
     }
     do throws(RedisError) { try link.begin() } catch { throw .redis(redis.address, error) }
     return link
+  }
+
+  /// What a node needs of its files to get in.
+  private static func store(
+    of redis: RedisOptions, node: PeerID, random: RandomSource
+  ) throws(ServeError) -> (SharedStore, RedisService)? {
+    var service = RedisService(address: redis.address, password: redis.password)
+    do throws(StorageError) {
+      let secret = try SecretTextFile.read(redis.secretFile) { Self.clusterSecret($0) }
+      guard let key = SecretKey(copying: secret.span) else { return nil }
+      if let path = redis.passwordFile {
+        service.password = try SecretTextFile.read(path) { Self.word($0) }
+      }
+      return (SharedStore(key, node: node, random: random), service)
+    } catch { throw .file(error) }
+  }
+
+  /// Takes a name from whoever has it at a service of several nodes, while these run.
+  ///
+  /// - Returns: Who has had it; `nil` = nobody.
+  static func free(_ name: PeerName, in redis: RedisOptions) throws(ServeError) -> PeerID? {
+    guard let (store, service) = try store(of: redis, node: .zero, random: .system) else {
+      return nil
+    }
+    do throws(RedisError) {
+      var connection = try service.connect()
+      let clock = try connection.run(["TIME"]).list?.first?.bytes ?? []
+      guard let now = UInt64(String(decoding: clock, as: UTF8.self)) else {
+        throw RedisError("its clock tells no time")
+      }
+      store.handleConnection()
+      _ = store.free(name, now: now)
+      while let command = store.pollCommand() {
+        try connection.append(command)
+        store.handle(try connection.nextReply(), to: command.number)
+      }
+      do throws(StoreFailure) { return try store.pollFreed() } catch {
+        throw RedisError(error.reason)
+      }
+    } catch { throw .redis(redis.address, error) }
   }
 
   /// The first line without its end; `nil` for less than 16 letters or more than 256.

@@ -208,7 +208,7 @@ import Wire
 
 extension TestClient {
   /// Says good-bye.
-  fileprivate func leave(_ node: Server) {
+  func leave(_ node: Server) {
     let words: [UInt8] = []
     node.receive(seal { CloseFrame(code: .done).write(words.span, to: &$0) }, from: address)
   }

@@ -13,9 +13,9 @@ import Wire
 
   /// Serial 7, and no card.
   private let facts = RegistrationFacts(
-    .list([.bytes([0, 0, 0, 0, 0, 0, 0, 7]), .none, .number(0), .number(0)]), of: .zero, asked: nil,
-    claimed: nil,
-    ClusterKeys(SecretKey()))
+    .list([
+      .bytes([0, 0, 0, 0, 0, 0, 0, 7]), .none, .number(0), .number(0), .none, .number(9),
+    ]), of: .zero, asked: nil, claimed: nil, receipt: nil, ClusterKeys(SecretKey()))
 
   @Test func `nothing stays of a registration that has had its first packet`() {
     var open = OpenRegistrations()

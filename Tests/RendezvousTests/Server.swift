@@ -126,7 +126,8 @@ final class Server {
   @discardableResult
   func serveStore() -> Bool {
     guard let shared, let redis, shared.isConnected, !isRedisSilent else { return false }
-    redis.milliseconds = max(redis.milliseconds, now.nanoseconds / 1_000_000)
+    let milliseconds = Self.unixSeconds * 1000 + now.nanoseconds / 1_000_000
+    redis.milliseconds = max(redis.milliseconds, milliseconds)
     var isBusy = false
     machine.handleStore(now: now)
     while let command = shared.pollCommand() {

@@ -14,6 +14,8 @@ final class TestClient {
   /// The access token of its next INIT.
   var token: String?
   var abilities: ClientAbilities = []
+  /// Of its name: the last one that came, or what a test shows instead.
+  var receipt: OpaqueReceipt?
   var address: SocketAddress
   var random: RandomSource
 
@@ -110,7 +112,7 @@ final class TestClient {
     InitPayload(
       time: TAI64N(unixMilliseconds: milliseconds), card: card,
       name: name.flatMap { PeerName($0) }, token: token.map { Array($0.utf8) },
-      presence: presence, abilities: abilities
+      presence: presence, abilities: abilities, receipt: receipt
     ).write(to: &payload)
     guard
       var handshake = try? HandshakeState(
@@ -282,6 +284,7 @@ final class TestClient {
       switch event {
       case .received(_, let bytes):
         if let message = try? RendezvousMessage(parsing: bytes.span) { messages.append(message) }
+        if case .nameReceipt(let given) = messages.last { receipt = given.receipt }
       case .delivered(let tag): delivered.append(tag)
       case .failed(let tag): failed.append(tag)
       case .missed: break

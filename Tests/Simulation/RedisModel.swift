@@ -26,6 +26,7 @@ package final class RedisModel {
   package struct State {
     fileprivate var names: [[UInt8]: Name] = [:]
     fileprivate var reserved: [[UInt8]: (owner: [UInt8], end: UInt64)] = [:]
+    fileprivate var freed: [[UInt8]: (mark: [UInt8], end: UInt64)] = [:]
     fileprivate var cards: [[UInt8]: Card] = [:]
     fileprivate var programs: [[UInt8]: [[UInt8]: [UInt8]]] = [:]
     fileprivate var nodes: [[UInt8]: Node] = [:]
@@ -92,7 +93,8 @@ package final class RedisModel {
     let words = command.arguments
     switch command.script {
     case .register: return register(words)
-    case .bind: return .number(bind(words) ? 1 : 0)
+    case .bind: return bind(words)
+    case .free: return free(words)
     case .keep: return .number(keep(words) ? 1 : 0)
     case .find: return find(words)
     case .announce: return announce(words)
@@ -110,12 +112,16 @@ package final class RedisModel {
         state.bans.sorted { $0.key.lexicographicallyPrecedes($1.key) }
           .flatMap { [.bytes($0.key), .bytes($0.value)] })
     case .send:
-      if holdsPosts {
-        held.append((words[0], words[1]))
-      } else {
-        posts[words[0], default: []].append(words[1])
-      }
+      post(words[1], at: words[0])
       return .number(1)
+    }
+  }
+
+  private func post(_ body: [UInt8], at channel: [UInt8]) {
+    if holdsPosts {
+      held.append((channel, body))
+    } else {
+      posts[channel, default: []].append(body)
     }
   }
 
@@ -141,47 +147,102 @@ package final class RedisModel {
     now > name.used && now - name.used >= life
   }
 
-  /// now · life · names of one · names
-  private func verdict(_ id: [UInt8], _ name: [UInt8], _ terms: [UInt64]) -> Int64 {
-    let (now, life) = (terms[0], terms[1])
-    if let known = state.names[name], !hasLapsed(known, now, life) {
-      return known.owner == id ? 0 : 2
+  private func verdict(
+    _ id: [UInt8], _ name: [UInt8], _ terms: Terms, shown: UInt64? = nil
+  ) -> Int64 {
+    let known = state.names[name].flatMap { hasLapsed($0, terms.now, terms.life) ? nil : $0 }
+    if let known {
+      if known.owner == id { return 0 }
+      guard let shown, let present = Self.rank(known.sealed), shown < present else { return 2 }
     }
-    if let held = state.reserved[name], held.end > milliseconds, held.owner != id { return 2 }
-    guard state.names.values.count(where: { $0.owner == id }) < terms[2] else { return 3 }
+    if shown == nil, let held = state.reserved[name], held.end > milliseconds, held.owner != id {
+      return 2
+    }
+    guard state.names.values.count(where: { $0.owner == id }) < terms.namesOfOne else { return 3 }
     let hasRoom =
-      state.names.count < terms[3] || state.names.values.contains { hasLapsed($0, now, life) }
-    return !hasRoom ? 3 : isUnsettled() ? 4 : 1
+      known != nil || state.names.count < terms.names
+      || state.names.values.contains { hasLapsed($0, terms.now, terms.life) }
+    guard hasRoom else { return 3 }
+    return shown != nil ? 5 : isUnsettled() ? 4 : 1
   }
 
   private func register(_ words: [[UInt8]]) -> SharedReply {
-    let terms = words[3...].map(Self.number)
+    let terms = Terms(words[3...])
     let card = state.cards[words[0]]
-    let verdicts = words[1...2].map { $0.isEmpty ? 0 : verdict(words[0], $0, terms) }
-    if !words[1].isEmpty, verdicts[0] == 1 {
-      state.reserved[words[1]] = (words[0], milliseconds + terms[4])
+    let shown = receipt(for: words[1], words[8], words[9])
+    let verdict = words[1].isEmpty ? 0 : verdict(words[0], words[1], terms, shown: shown)
+    let claimed = words[2].isEmpty ? 0 : self.verdict(words[0], words[2], terms)
+    if verdict == 1 || verdict == 5 {
+      state.reserved[words[1]] = (words[0], milliseconds + terms.reservation)
     }
+    let freed = freed(words[1]).map { SharedReply.bytes($0) } ?? .none
     return .list([
       card.map { .bytes($0.serial) } ?? .none, card.map { .bytes($0.card) } ?? .none,
-      .number(verdicts[0]), .number(verdicts[1]),
+      .number(verdict), .number(claimed), freed, .number(Int64(milliseconds / 1000)),
     ])
   }
 
-  private func bind(_ words: [[UInt8]]) -> Bool {
-    let terms = words[3...].map(Self.number)
-    let verdict = verdict(words[0], words[1], terms)
-    guard verdict <= 1 else { return false }
-    guard verdict == 1 else {
-      state.names[words[1]]?.used = terms[0]
-      return true
+  private func bind(_ words: [[UInt8]]) -> SharedReply {
+    let (id, name, terms) = (words[0], words[1], Terms(words[3...]))
+    let shown = receipt(for: name, words[8], words[9])
+    let verdict = verdict(id, name, terms, shown: shown)
+    guard verdict != 2 else { return .number(2) }
+    guard verdict != 3, verdict != 4 else { return .number(0) }
+    if verdict == 0 {
+      state.names[name]?.used = terms.now
+      renew(name, by: words[2])
+    } else {
+      let isTaken = state.names[name].map { !hasLapsed($0, terms.now, terms.life) } ?? false
+      state.names[name] = nil
+      if !isTaken, state.names.count >= terms.names {
+        let lapsed = state.names.filter { hasLapsed($0.value, terms.now, terms.life) }
+        let old = lapsed.min { $0.value.used < $1.value.used }
+        if let old { state.names[old.key] = nil }
+      }
+      state.names[name] = Name(owner: id, sealed: words[2], used: terms.now)
+      state.reserved[name] = nil
+      if isTaken { post(words[10], at: Array("earshot:to:all".utf8)) }
     }
-    if state.names.count >= terms[3] {
-      let lapsed = state.names.filter { hasLapsed($0.value, terms[0], terms[1]) }
-      if let old = lapsed.min(by: { $0.value.used < $1.value.used }) { state.names[old.key] = nil }
-    }
-    state.names[words[1]] = Name(owner: words[0], sealed: words[2], used: terms[0])
-    state.reserved[words[1]] = nil
-    return true
+    return .list([
+      .bytes(state.names[name]?.sealed ?? []), .number(Int64(milliseconds / 1000)),
+      .number(verdict == 5 ? 1 : 0),
+    ])
+  }
+
+  private func free(_ words: [[UInt8]]) -> SharedReply {
+    let known = state.names.removeValue(forKey: words[0])
+    state.freed[words[0]] = (words[1], milliseconds + Self.number(words[3]))
+    state.reserved[words[0]] = nil
+    post(words[2], at: Array("earshot:to:all".utf8))
+    return known.map { .bytes($0.sealed) } ?? .none
+  }
+
+  /// The mark of the freeing, where it counts still.
+  private func freed(_ name: [UInt8]) -> [UInt8]? {
+    state.freed[name].flatMap { $0.end > milliseconds ? $0.mark : nil }
+  }
+
+  /// The rank that a receipt proves.
+  private func receipt(for name: [UInt8], _ rank: [UInt8], _ issued: [UInt8]) -> UInt64? {
+    guard !rank.isEmpty else { return nil }
+    if let mark = freed(name), Self.number(issued) <= Self.mark(mark) { return nil }
+    return Self.number(rank)
+  }
+
+  private static func rank(_ sealed: [UInt8]) -> UInt64? {
+    sealed.starts(with: Array("ENR1".utf8)) ? mark(sealed) : nil
+  }
+
+  private static func mark(_ sealed: [UInt8]) -> UInt64 {
+    sealed[4..<9].reduce(0) { $0 << 8 | UInt64($1) }
+  }
+
+  /// The lower rank stays.
+  private func renew(_ name: [UInt8], by sealed: [UInt8]) {
+    guard let known = state.names[name], let rank = Self.rank(sealed),
+      rank < Self.rank(known.sealed) ?? .max
+    else { return }
+    state.names[name]?.sealed = sealed
   }
 
   /// 1 done · 0 the card is gone · 2 another one has the name
@@ -191,8 +252,14 @@ package final class RedisModel {
       if let known = state.names[words[1]], known.owner != words[0], !hasLapsed(known, now, life) {
         return 2
       }
-      state.names[words[1]] = Name(owner: words[0], sealed: words[2], used: now)
-      state.reserved[words[1]] = nil
+      if state.names[words[1]]?.owner == words[0] {
+        state.names[words[1]]?.used = now
+        renew(words[1], by: words[2])
+      } else {
+        if state.names[words[1]] == nil, freed(words[1]) != nil { return 2 }
+        state.names[words[1]] = Name(owner: words[0], sealed: words[2], used: now)
+        state.reserved[words[1]] = nil
+      }
     }
     return state.cards[words[0]] == nil ? 0 : 1
   }
@@ -315,5 +382,17 @@ package final class RedisModel {
 
   private static func number(_ digits: [UInt8]) -> UInt64 {
     UInt64(String(decoding: digits, as: UTF8.self)) ?? 0
+  }
+}
+
+/// What every script that judges names is told: now · life · names of one · names · reservation.
+private struct Terms {
+  let now, life, namesOfOne, names, reservation: UInt64
+
+  init(_ words: ArraySlice<[UInt8]>) {
+    let numbers = words.prefix(5).map { UInt64(String(decoding: $0, as: UTF8.self)) ?? 0 }
+    (now, life, namesOfOne, names, reservation) = (
+      numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
+    )
   }
 }

@@ -373,6 +373,47 @@ def a_redis_that_was_emptied_gives_no_name_away(lab):
 
 
 @scenario
+def a_name_that_redis_lost_goes_back_to_its_owner(lab):
+    """Bob is away while Redis loses all, and carol has his name when he is back."""
+    redis, *_ = nodes(lab)
+    bob = ready(lab, "--calls", "9", rendezvous=OTHER)
+    call_until_it_works(lab, 10)
+    bob.process.send_signal(signal.SIGTERM)
+    bob.wait(10)
+    redis.tell(b"FLUSHALL")
+    time.sleep(8)
+    carol = lab.peer("a", "answer", "--accept", identity="carol", name="bob")
+    equal(carol.wait_event("registered")["nameStatus"], "granted", "carol's name meanwhile")
+    began = time.monotonic()
+    back = lab.peer("b", "answer", "--accept", "--calls", "9", rendezvous=OTHER, name="bob")
+    equal(back.wait_event("registered")["nameStatus"], "granted", "bob's name")
+    again = lambda line: line.get("nameStatus") == "taken"  # noqa: E731
+    carol.wait_line(again, 10)
+    took = time.monotonic() - began
+    call_until_it_works(lab, 10)
+    return f"bob has it again, and carol knows, {took:.1f} s after he is back"
+
+
+@scenario
+def a_name_at_redis_is_freed(lab):
+    """The operator takes bob's name from him while both nodes run; his receipt is void."""
+    redis, *_ = nodes(lab)
+    bob = ready(lab, "--calls", "9", rendezvous=OTHER)
+    bob.process.send_signal(signal.SIGTERM)
+    bob.wait(10)
+    words = ("names", "free", "bob", "--redis", f"unix://{redis.socket}")
+    command = lab.run(
+        "r", f"{BIN}/earshot-rendezvous", *words, "--cluster-secret", lab.path("secret")
+    )
+    equal(command.wait(10), 0, "exit code of names free")
+    carol = lab.peer("a", "answer", "--accept", identity="carol", name="bob")
+    equal(carol.wait_event("registered")["nameStatus"], "granted", "carol's name")
+    back = lab.peer("b", "answer", "--accept", rendezvous=OTHER, name="bob")
+    equal(back.wait_event("registered")["nameStatus"], "taken", "bob's name")
+    return "the receipt from before is void"
+
+
+@scenario
 def a_redis_that_stands_still_for_ten_seconds(lab):
     """Nobody is said to be offline meanwhile; then all is as before."""
     redis, *_ = nodes(lab)

@@ -16,6 +16,8 @@ extension Endpoint {
       if isRendezvousGiven { known.verify(id, at: .rendezvous(rendezvousText)) }
       _ = known.see(id, at: .rendezvous(rendezvousText), card: card)
     case .rendezvousNodes(let list): known.keep(list)
+    case .nameReceipt(let message, let service):
+      known.keep(KeptReceipt(service: service, name: message.name, receipt: message.receipt))
     case .calling(let event): handleCallEvent(event)
     case .link(let callID, let step): handleStep(step, of: callID)
     case .unresolved(let callID, let failure): endUnresolved(callID, failure)

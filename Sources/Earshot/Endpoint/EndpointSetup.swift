@@ -84,7 +84,10 @@ struct EndpointSetup: ~Copyable {
     let pin = known.rendezvous(target.text)
     settings.rendezvousID = target.id ?? pin?.id
     if let pin, target.id == nil || target.id == pin.id { settings.rendezvousCard = pin.card }
-    if let root = settings.rendezvousID { settings.rendezvousNodes = known.nodes(of: root) }
+    if let root = settings.rendezvousID {
+      settings.rendezvousNodes = known.nodes(of: root)
+      settings.nameReceipt = name.map { known.receipt(for: $0, at: root) } ?? []
+    }
     settings.policy.preparation = CallPolicy.Preparation(configuration.pathPolicy)
     settings.policy.mostCalls = configuration.maximumCalls
     settings.presence = PresenceKind(configuration.presence)

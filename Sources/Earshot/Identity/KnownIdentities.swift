@@ -19,10 +19,9 @@ final class KnownIdentities: Sendable {
   /// - Parameter path: Where the identity is; `nil` keeps what is seen in memory alone.
   init(besideIdentity path: String?) {
     commands = ContactCommands(identityFile: path)
-    let keeper = PinKeeper(
-      path.map(PinFile.init(besideIdentity:)), path.map(NodesFile.init(besideIdentity:)))
+    let keeper = PinKeeper(besideIdentity: path)
     keeper.load()
-    keeper.loadLists()
+    keeper.service.load()
     self.keeper = keeper
     do throws(ReactorError) {
       worker = try PromptWorker(named: "earshot-pins") { _ in
@@ -34,7 +33,7 @@ final class KnownIdentities: Sendable {
     }
   }
 
-  var fault: StorageError? { keeper.state.withLock { $0.fault } }
+  var fault: StorageError? { keeper.state.withLock { $0.fault } ?? keeper.service.fault }
 
   /// The identity that `name` had the last time.
   func id(behind name: PeerName) -> PeerID? { keeper.state.withLock { $0.peers[.name(name)]?.id } }
@@ -95,16 +94,23 @@ final class KnownIdentities: Sendable {
 
   /// The newest list that is known of the nodes of a root; empty for none.
   func nodes(of root: PeerID) -> [UInt8] {
-    keeper.state.withLock { $0.lists.first { $0.root == root }?.bytes ?? [] }
+    keeper.service.nodes(of: root)
   }
 
   /// Remembers a list of nodes, which has been verified.
   func keep(_ list: NodeList) {
-    keeper.state.withLock { state in
-      state.lists.removeAll { $0.root == list.root }
-      state.lists.append(list)
-      state.newList = list
-    }
+    keeper.service.keep(list)
+    worker?.signal()
+  }
+
+  /// What a service has given for a name; empty for none.
+  func receipt(for name: PeerName, at service: PeerID) -> [UInt8] {
+    keeper.service.receipt(for: name, at: service)
+  }
+
+  /// Remembers what a service has given for a name.
+  func keep(_ receipt: KeptReceipt) {
+    keeper.service.keep(receipt)
     worker?.signal()
   }
 
@@ -172,10 +178,6 @@ private final class PinKeeper: Sendable {
     /// Whoever waits for the file to be looked at.
     var waiters: [CheckedContinuation<Bool, Never>] = []
     var isClosed = false
-    /// The newest list of each root.
-    var lists: [NodeList] = []
-    /// What the file of lists does not have yet: an endpoint has one root.
-    var newList: NodeList?
 
     mutating func recordChange(_ change: Change) {
       // Of an application that pins by the thousand the file keeps the last ones.
@@ -187,11 +189,11 @@ private final class PinKeeper: Sendable {
   let state = Guarded(State())
   /// `nil` where nothing is kept beyond memory.
   private let file: PinFile?
-  private let listFile: NodesFile?
+  let service: ServiceKeeper
 
-  init(_ file: PinFile?, _ listFile: NodesFile?) {
-    self.file = file
-    self.listFile = listFile
+  init(besideIdentity path: String?) {
+    file = path.map(PinFile.init(besideIdentity:))
+    service = ServiceKeeper(besideIdentity: path)
   }
 
   /// `false` when nobody will look any more.
@@ -254,29 +256,9 @@ private final class PinKeeper: Sendable {
     return true
   }
 
-  func loadLists() {
-    guard let listFile else { return }
-    do throws(StorageError) {
-      let lists = try listFile.read()
-      state.withLock { $0.lists = lists }
-    } catch {
-      state.withLock { $0.fault = error }
-    }
-  }
-
-  private func storeList() {
-    let list = state.withLock { $0.newList.take() }
-    guard let listFile, let list else { return }
-    do throws(StorageError) {
-      try listFile.keep(list)
-    } catch {
-      state.withLock { $0.fault = error }
-    }
-  }
-
   /// Brings the changes into the file, beside those of other programs, and takes those over.
   private func store() {
-    storeList()
+    service.store()
     let changes = state.withLock { state in
       defer { state.changes = [] }
       return state.changes

@@ -7,10 +7,12 @@ import Wire
 struct ClusterKeys: ~Copyable {
   private let hashing: SecretKey
   private let sealing: SecretKey
+  private let receipts: SecretKey
 
   init(_ secret: borrowing SecretKey) {
     hashing = secret.derive("EST1clus", 1)
     sealing = secret.derive("EST1clus", 2)
+    receipts = secret.derive("EST1clus", 3)
   }
 
   /// What something is called where its content must not be seen.
@@ -31,10 +33,13 @@ struct ClusterKeys: ~Copyable {
   }
 
   /// Nonce 24 · sealed bytes · tag 16, good under `place` alone.
+  ///
+  /// - Parameter mark: What all may read: the first 9 bytes of the nonce. 15 random ones follow.
   borrowing func seal(
-    _ bytes: [UInt8], at place: [UInt8], random: inout RandomSource
+    _ bytes: [UInt8], at place: [UInt8], mark: NonceMark? = nil, random: inout RandomSource
   ) -> [UInt8] {
-    let nonce = random.bytes(XChaChaPoly.nonceByteCount)
+    let head = mark?.bytes ?? []
+    let nonce = head + random.bytes(XChaChaPoly.nonceByteCount - head.count)
     do throws(CryptographyError) {
       let sealed = try XChaChaPoly.seal(
         bytes.span, associated: place.span, key: sealing, nonce: nonce.span)
@@ -56,4 +61,62 @@ struct ClusterKeys: ~Copyable {
       return nil
     }
   }
+
+  // MARK: - Receipts
+
+  borrowing func mac(of name: PeerName, _ id: PeerID, _ rank: NameRank, _ issued: UInt64) -> Bytes16
+  {
+    var hash = BLAKE2b(byteCount: 16, key: receipts.span)
+    hash.update(NameReceipt.head(rank, issued).span)
+    hash.update(id.bytes.span)
+    hash.update(name.bytes.span)
+    return hash.finalize16()
+  }
+
+  borrowing func receipt(
+    for name: PeerName, of id: PeerID, _ rank: NameRank, issued: UInt64
+  ) -> NameReceipt {
+    NameReceipt(rank: rank, issued: issued, mac: mac(of: name, id, rank, issued))
+  }
+
+  /// `nil` for what no node of this service has made for that name and identity.
+  borrowing func read(_ receipt: OpaqueReceipt, for name: PeerName, of id: PeerID) -> NameReceipt? {
+    do throws(WireError) {
+      let read = try NameReceipt(parsing: receipt.bytes.span)
+      return read.mac == mac(of: name, id, read.rank, read.issued) ? read : nil
+    } catch {
+      return nil
+    }
+  }
+}
+
+/// What stands in front of a sealed value for the scripts, which cannot open it. It is part of the
+/// nonce: nobody can change it, and nodes of a version before take it for a nonce like any other.
+enum NonceMark: Equatable {
+  /// Since when the name is its owner's.
+  case rank(NameRank)
+  /// When the operator freed the name, in seconds since 1970.
+  case freed(UInt64)
+
+  var bytes: [UInt8] {
+    switch self {
+    case .rank(let rank): Self.rankLabel + NameReceipt.fiveBytes(rank.rawValue)
+    case .freed(let seconds): Self.freedLabel + NameReceipt.fiveBytes(seconds)
+    }
+  }
+
+  /// - Parameter sealed: A value that opens. Of one without a mark the label is there by chance
+  ///   once in 2^32.
+  init?(of sealed: [UInt8]) {
+    guard sealed.count >= 9 else { return nil }
+    let number = NameReceipt.number(Array(sealed[4..<9]))
+    switch Array(sealed.prefix(4)) {
+    case Self.rankLabel: self = .rank(NameRank(rawValue: number))
+    case Self.freedLabel: self = .freed(number)
+    default: return nil
+    }
+  }
+
+  private static let rankLabel = Array("ENR1".utf8)
+  private static let freedLabel = Array("ENF1".utf8)
 }

@@ -15,6 +15,7 @@ extension NodeWord {
     case .relays(let relays): machine.channels.relays.others.handle(relays, now: now)
     case .wished(let wish): wish.deliver(in: &machine, now: now)
     case .ended(let seats): seats.deliver(in: &machine, now: now)
+    case .nameMoved(let name): name.deliver(in: &machine, now: now)
     case .banned(let member): ChannelService.keepOut(StoredBan(member), in: &machine, now: now)
     }
   }
@@ -32,6 +33,15 @@ extension ProgramMoved {
     guard let slot = machine.registry.find(id, presence), machine.registry[slot].initiated < serial
     else { return }
     machine.close(slot, .replaced, .replaced, now: now)
+  }
+}
+
+extension NameMoved {
+  /// Who has had the name learns from the next RESP that it is another one's.
+  fileprivate func deliver(in machine: inout RendezvousMachine, now: Instant) {
+    for slot in machine.registry.slots(named: name) where machine.registry[slot].id != owner {
+      machine.close(slot, .limits, .promiseBroken, now: now)
+    }
   }
 }
 

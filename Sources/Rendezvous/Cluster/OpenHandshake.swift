@@ -17,7 +17,8 @@ struct OpenHandshake: ~Copyable {
   var wish: StoreWish {
     let claimed = payload.card.content.name
     return .registration(
-      payload.card.id, asked: payload.name, claimed: claimed == payload.name ? nil : claimed)
+      payload.card.id, asked: payload.name, claimed: claimed == payload.name ? nil : claimed,
+      receipt: payload.receipt)
   }
 }
 

@@ -71,13 +71,16 @@ struct RegistrationFacts {
   var verdicts: [PeerName: NameVerdict] = [:]
   /// A name was asked about that is not given to anybody at the moment.
   var isUndecided = false
+  /// What the name is given by, where one was asked for.
+  var asked: AskedName?
 
   /// serial, or none · card, or none · verdict on the name asked for · on the name claimed
+  /// · when the former was freed, sealed, or none · the clock of Redis in s
   init?(
     _ reply: SharedReply, of id: PeerID, asked: PeerName?, claimed: PeerName?,
-    _ keys: borrowing ClusterKeys
+    receipt: NameReceipt?, _ keys: borrowing ClusterKeys
   ) {
-    guard let list = reply.list, list.count == 4 else { return nil }
+    guard let list = reply.list, list.count == 6, let clock = list[5].number else { return nil }
     if let bytes = list[0].bytes {
       guard bytes.count == 8 else { return nil }
       serial = bytes.reduce(0) { $0 << 8 | UInt64($1) }
@@ -95,6 +98,11 @@ struct RegistrationFacts {
       guard let verdict = NameVerdict(verdict) else { return nil }
       verdicts[name] = verdict
     }
+    guard let asked else { return }
+    let freed = list[4].bytes.flatMap { keys.timeOfFreeing(asked, $0) }
+    let isVoid = receipt.map { $0.issued <= freed ?? 0 } ?? true
+    self.asked = AskedName(
+      name: asked, receipt: isVoid ? nil : receipt, freed: freed, clock: UInt64(clamping: clock))
   }
 
   /// Nobody's as far as Redis knows, which may have lost whose it was.
@@ -108,6 +116,7 @@ extension NameVerdict {
     case 1: self = .granted
     case 2: self = .taken
     case 3: self = .tooMany
+    case 5: self = .regained
     default: return nil
     }
   }

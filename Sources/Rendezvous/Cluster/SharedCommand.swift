@@ -8,6 +8,8 @@ package enum SharedScript: String, CaseIterable, Sendable {
   case register
   /// Gives a name to an identity if it may have it.
   case bind
+  /// Takes a name from whoever has it.
+  case free
   /// Keeps a card.
   case keep
   /// The card of a name or an identity, and its programs everywhere.
@@ -64,7 +66,10 @@ package struct StoreTicket: Hashable, Sendable {
 /// What a store is asked to know before it is read.
 package enum StoreWish: Equatable, Sendable {
   /// A registration that asks for a name, with a card that claims one.
-  case registration(PeerID, asked: PeerName?, claimed: PeerName?)
+  ///
+  /// - Parameter receipt: What it shows for the name that it asks for.
+  case registration(
+    PeerID, asked: PeerName?, claimed: PeerName?, receipt: OpaqueReceipt? = nil)
   /// Whose name it is, the card, and the programs at other nodes.
   case find(LookUp.Target)
 }

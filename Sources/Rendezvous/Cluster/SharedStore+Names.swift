@@ -35,11 +35,18 @@ extension SharedStore {
     _ name: PeerName, to id: PeerID, now: UInt64
   ) throws(StoreFailure) -> NameVerdict {
     let verdict = try verdict(on: name, for: id, now: now)
-    guard verdict == .owned || verdict == .granted else { return verdict }
+    switch verdict {
+    case .owned, .granted, .regained: break
+    case .taken, .tooMany: return verdict
+    }
     let hash = keys.hash(.name, name.bytes)
-    let owner = keys.seal(id.bytes, at: hash, random: &random)
-    let arguments = [keys.hash(.identity, id.bytes), hash, owner] + terms(now)
-    guard queue(.bind, arguments, .promise(id)) != nil else { throw Self.full }
+    let asked = registrations[id]?.asked.flatMap { $0.name == name ? $0 : nil }
+    let rank = asked?.rank(now: now) ?? NameRank(grantedAt: now)
+    let owner = keys.seal(id.bytes, at: hash, mark: .rank(rank), random: &random)
+    let arguments =
+      [keys.hash(.identity, id.bytes), hash, owner] + terms(now) + shown(asked?.receipt)
+      + [seal(.nameMoved(NameMoved(name: name, owner: id)))]
+    guard queue(.bind, arguments, .bound(id, name)) != nil else { throw Self.full }
     registrations[id]?.verdicts[name] = .owned
     return verdict
   }
@@ -131,11 +138,12 @@ extension SharedStore {
     for wish: StoreWish, now: UInt64
   ) -> (SharedScript, [[UInt8]], Pending) {
     switch wish {
-    case .registration(let id, let asked, let claimed):
+    case .registration(let id, let asked, let claimed, let receipt):
       let names = [asked, claimed].map { name in name.map { keys.hash(.name, $0.bytes) } ?? [] }
+      let receipt = check(receipt, for: asked, of: id, now: now)
       return (
-        .register, [keys.hash(.identity, id.bytes)] + names + terms(now),
-        .registration(id, asked: asked, claimed: claimed)
+        .register, [keys.hash(.identity, id.bytes)] + names + terms(now) + shown(receipt),
+        .registration(id, asked: asked, claimed: claimed, receipt)
       )
     case .find(let target): return (.find, arguments(target, now), .found(target))
     }

@@ -22,9 +22,12 @@ extension SharedStore {
 
   /// Makes sure that a client's name is still its own, and that its card is there: where it is not,
   /// the client must register anew; at once where another one has its name.
-  func restore(_ id: PeerID, name: PeerName?, now: UInt64) -> Bool {
+  ///
+  /// - Parameter rank: Of the name, as far as this node knows it.
+  func restore(_ id: PeerID, name: PeerName?, rank: NameRank? = nil, now: UInt64) -> Bool {
     let hash = name.map { keys.hash(.name, $0.bytes) } ?? []
-    let owner = name == nil ? [] : keys.seal(id.bytes, at: hash, random: &random)
+    let mark = rank.map { NonceMark.rank($0) }
+    let owner = name == nil ? [] : keys.seal(id.bytes, at: hash, mark: mark, random: &random)
     let arguments = [
       keys.hash(.identity, id.bytes), hash, owner, Self.digits(now), Self.digits(limits.nameLife),
     ]
@@ -110,6 +113,9 @@ extension SharedStore {
     }
     return send(word, for: hash, at: Self.channelPrefix + hash)
   }
+
+  /// A word for all nodes, as Redis says it where a script decides that it is true.
+  func seal(_ word: NodeWord) -> [UInt8] { keys.seal(word.bytes, at: Self.all, random: &random) }
 
   private func send(_ word: NodeWord, for place: [UInt8], at channel: [UInt8]) -> Bool {
     let sealed = keys.seal(word.bytes, at: place, random: &random)

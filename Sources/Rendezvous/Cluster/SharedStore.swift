@@ -39,12 +39,16 @@ package final class SharedStore: RegistrationStore {
   private var bereft = OwedRegistrations()
   /// What Redis said of this node.
   private(set) var standing = NodeStanding()
-  /// Programs here that have a newer session at another node.
-  private var moved: BoundedQueue<ProgramMoved>
+  /// What a machine has not been told yet.
+  var tidings = Tidings()
 
   /// What a reply is for.
   enum Pending {
-    case registration(PeerID, asked: PeerName?, claimed: PeerName?)
+    case registration(PeerID, asked: PeerName?, claimed: PeerName?, NameReceipt?)
+    /// A name that an identity is given.
+    case bound(PeerID, PeerName)
+    /// A name that nobody has any more.
+    case freed(PeerName)
     case found(LookUp.Target)
     /// A write that the identity's registration depends on.
     case promise(PeerID)
@@ -67,7 +71,6 @@ package final class SharedStore: RegistrationStore {
     self.node = SharedNode(number: node.word0, hash: keys.hash(.node, Self.bytes(of: node.word0)))
     commands = BoundedQueue(limit: Self.commandLimit)
     arrived = BoundedQueue(limit: Self.commandLimit)
-    moved = BoundedQueue(limit: Self.clientLimit)
   }
 
   package var shared: SharedStore? { self }
@@ -94,10 +97,12 @@ package final class SharedStore: RegistrationStore {
     guard let (ticket, pending, reply) = arrived.popFirst() else { return nil }
     found = FoundPrograms()
     switch pending {
-    case .registration(let id, let asked, let claimed):
-      insert(RegistrationFacts(reply, of: id, asked: asked, claimed: claimed, keys), of: id, ticket)
+    case .registration(let id, let asked, let claimed, let receipt):
+      let facts = RegistrationFacts(
+        reply, of: id, asked: asked, claimed: claimed, receipt: receipt, keys)
+      insert(facts, of: id, ticket)
     case .found(let target): found = FoundPrograms(reply, target, notAt: node.number, keys)
-    case .promise, .restored, .announced, .beat, .bans, .note: break
+    case .promise, .bound, .freed, .restored, .announced, .beat, .bans, .note: break
     }
     return ticket
   }
@@ -119,7 +124,7 @@ package final class SharedStore: RegistrationStore {
   }
 
   /// The next program here that has a newer session at another node.
-  func pollMoved() -> ProgramMoved? { moved.popFirst() }
+  func pollMoved() -> ProgramMoved? { tidings.moved.popFirst() }
 
   private func insert(_ facts: RegistrationFacts?, of id: PeerID, _ ticket: StoreTicket) {
     if facts == nil { counters.repliesInvalid &+= 1 }
@@ -141,6 +146,8 @@ package final class SharedStore: RegistrationStore {
         counters.repliesInvalid &+= 1
       }
     case .promise(let id): if (reply.number ?? -1) != 1 { noteOwed(id) }
+    case .bound(let id, let name): handleBinding(reply, of: name, to: id)
+    case .freed(let name): handleFreeing(reply, of: name)
     case .restored(let id): handleRestoration(reply, of: id)
     case .announced(let record): handleAnnouncement(reply, of: record)
     case .beat(let sent):
@@ -175,6 +182,11 @@ package final class SharedStore: RegistrationStore {
   private func handleRestoration(_ reply: SharedReply, of id: PeerID) {
     guard reply.number != 1 else { return }
     guard reply.number == 2 else { return noteOwed(id) }
+    noteBereft(id)
+  }
+
+  /// Another one has the identity's name.
+  func noteBereft(_ id: PeerID) {
     counters.writesLost &+= 1
     bereft.insert(id)
   }
@@ -190,7 +202,7 @@ package final class SharedStore: RegistrationStore {
     case 1: break
     case 2:
       word.serial &+= 1
-      if !moved.append(word) { counters.repliesInvalid &+= 1 }
+      if !tidings.moved.append(word) { counters.repliesInvalid &+= 1 }
     default: noteOwed(record.identity)
     }
   }
@@ -284,6 +296,9 @@ package struct SharedCounters: Equatable, Sendable {
   package var messagesReceived: UInt64 = 0
   package var messagesInvalid: UInt64 = 0
   package var cardsLost: UInt64 = 0
+  package var receiptsMade: UInt64 = 0
+  package var receiptsInvalid: UInt64 = 0
+  package var namesRegained: UInt64 = 0
   package var channelRequestsUnanswered: UInt64 = 0
 
   /// Every counter with its name in Prometheus and what it counts.
@@ -301,6 +316,9 @@ package struct SharedCounters: Equatable, Sendable {
       ("messages_received", "Bodies of other nodes.", messagesReceived),
       ("messages_invalid", "Messages of other nodes that did not open or parse.", messagesInvalid),
       ("cards_lost", "Cards of clients that this node could not keep on its disk.", cardsLost),
+      ("receipts", "Receipts made for names.", receiptsMade),
+      ("receipts_invalid", "Receipts shown that no node of now has made.", receiptsInvalid),
+      ("names_regained", "Names given back to whoever had a receipt.", namesRegained),
       (
         "channel_requests_unanswered",
         "Requests about channels whose node was not reached, or too many.",

@@ -73,6 +73,7 @@ struct StoreWork {
     }
     shared.forgetFound()
     ChannelService.settleHomes(in: &machine, now: now)
+    while let binding = shared.pollBinding() { machine.handle(binding, in: shared, now: now) }
     while let program = shared.pollMoved() { program.deliver(in: &machine, now: now) }
     if let bans = shared.pollBans() { ChannelService.merge(bans, in: &machine, now: now) }
   }
@@ -146,8 +147,9 @@ struct StoreWork {
   ) -> Bool {
     let (id, name) = (machine.registry[slot].id, machine.registry.name(of: slot))
     let seconds = machine.settings.unixSeconds(now)
+    let rank = machine.registry.rank(of: slot)
     return machine.announce(slot)
-      && machine.store.shared?.restore(id, name: name, now: seconds) ?? false
+      && machine.store.shared?.restore(id, name: name, rank: rank, now: seconds) ?? false
   }
 
   private mutating func noteConnection(of shared: SharedStore, now: Instant) {

@@ -328,7 +328,8 @@ extension RendezvousMachine {
       PendingRegistrations.Entry(
         card: payload.card.bytes, serial: payload.card.content.serial,
         claimedName: payload.card.content.name,
-        name: status == .nameGranted ? payload.name : nil, status: status),
+        name: status == .nameGranted ? payload.name : nil, status: status,
+        wantsReceipt: store.shared != nil && payload.abilities.contains(.receipts)),
       for: slot)
   }
 }

@@ -216,7 +216,7 @@ extension RendezvousMachine {
       case .pair(let request): request.answer(slot, in: &self, now: now)
       case .channelData(let data): try data.pass(from: slot, in: &self, now: now)
       case .lookUpResult, .forwarded, .forwardResult, .tokenResult, .relays, .channelNotice,
-        .seatsEnded, .pairResult:
+        .seatsEnded, .pairResult, .nameReceipt:
         throw .invalid("message that only a server sends", at: 0)
       }
       return true

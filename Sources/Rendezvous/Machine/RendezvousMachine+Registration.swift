@@ -56,7 +56,9 @@ extension RendezvousMachine {
       close(slot, .limits, .promiseBroken, now: now)
       return false
     }
-    if status == .nameGranted, let name = entry.name { registry.setName(name, of: slot) }
+    if status == .nameGranted, let name = entry.name {
+      registry.setName(name, of: slot, awaitsReceipt: entry.wantsReceipt)
+    }
     offerRelays(to: slot, now: now)
     return true
   }
@@ -106,6 +108,18 @@ extension RendezvousMachine {
     let status = RegistrationStatus(try store.bind(name, to: id, now: seconds))
     if status == .nameGranted { counters.namesGranted &+= 1 }
     return status
+  }
+
+  /// The store has written down whose a name is.
+  mutating func handle(_ binding: NameBinding, in store: SharedStore, now: Instant) {
+    for slot in registry.all(of: binding.id) where registry.name(of: slot) == binding.name {
+      guard registry.setRank(binding.rank, of: slot),
+        let receipt = store.receipt(for: binding, now: settings.unixSeconds(now))
+      else { continue }
+      let message = NameReceiptMessage(name: binding.name, receipt: receipt)
+      _ = send(
+        RendezvousMessage.nameReceipt(message).bytes, to: slot, life: AnswerTerms.life, now: now)
+    }
   }
 
   /// Whether the owner of a card has given up its device key.
@@ -202,7 +216,7 @@ extension ServerSettings {
 extension RegistrationStatus {
   init(_ verdict: NameVerdict) {
     switch verdict {
-    case .owned, .granted: self = .nameGranted
+    case .owned, .granted, .regained: self = .nameGranted
     case .taken: self = .nameTaken
     case .tooMany: self = .noMoreNames
     }

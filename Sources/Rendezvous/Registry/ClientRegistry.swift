@@ -55,7 +55,7 @@ struct ClientRegistry {
   private var byID: SlotTable
   private var sourceCounts: SourceCounts
   /// The names that sessions were granted; at most one a session.
-  private var names: [UInt32: PeerName] = [:]
+  private var names: [UInt32: GrantedName] = [:]
   /// Whose those names are, while somebody asks.
   private var owners: [PeerName: PeerID]?
   /// Who may learn of a session, where not everybody may; nobody before AUDIENCE has come.
@@ -116,14 +116,22 @@ struct ClientRegistry {
   func audience(of slot: UInt32) -> Audience? { audiences[slot] }
 
   /// The name that a session asked for and was granted.
-  func name(of slot: UInt32) -> PeerName? { names[slot] }
+  func name(of slot: UInt32) -> PeerName? { names[slot]?.name }
+
+  /// Since when it is its owner's, where that is known.
+  func rank(of slot: UInt32) -> NameRank? { names[slot]?.rank }
+
+  /// All sessions that were granted a name, in the order of their slots: looks at all sessions.
+  func slots(named name: PeerName) -> [UInt32] {
+    names.filter { $0.value.name == name }.keys.sorted()
+  }
 
   /// Who has a session here that was granted a name. The first call after `forgetOwners` looks at
   /// all sessions.
   mutating func owner(of name: PeerName) -> PeerID? {
     let known = owners ?? ownersOfNames
     owners = known
-    guard let id = known[name], all(of: id).contains(where: { names[$0] == name }) else {
+    guard let id = known[name], all(of: id).contains(where: { self.name(of: $0) == name }) else {
       return nil
     }
     return id
@@ -135,7 +143,7 @@ struct ClientRegistry {
   private var ownersOfNames: [PeerName: PeerID] {
     var all: [PeerName: PeerID] = [:]
     for slot in names.keys.sorted() {
-      if let name = names[slot] { all[name] = slab[slot].id }
+      if let name = name(of: slot) { all[name] = slab[slot].id }
     }
     return all
   }
@@ -170,9 +178,18 @@ struct ClientRegistry {
     audiences[slot] = audience
   }
 
-  mutating func setName(_ name: PeerName, of slot: UInt32) {
-    names[slot] = name
+  mutating func setName(_ name: PeerName, of slot: UInt32, awaitsReceipt: Bool = false) {
+    names[slot] = GrantedName(name: name, awaitsReceipt: awaitsReceipt)
     owners?[name] = slab[slot].id
+  }
+
+  /// The store has told since when a name is its owner's.
+  ///
+  /// - Returns: Whether the client is to be given a receipt; says so once.
+  mutating func setRank(_ rank: NameRank?, of slot: UInt32) -> Bool {
+    defer { names[slot]?.awaitsReceipt = false }
+    names[slot]?.rank = rank
+    return names[slot]?.awaitsReceipt ?? false
   }
 
   mutating func remove(_ slot: UInt32) {
@@ -210,4 +227,12 @@ struct ClientRegistry {
       return nil
     }
   }
+}
+
+/// A name that a session was granted.
+private struct GrantedName {
+  let name: PeerName
+  var rank: NameRank?
+  /// The client understands NAME_RECEIPT, and this session has not had it.
+  var awaitsReceipt: Bool
 }

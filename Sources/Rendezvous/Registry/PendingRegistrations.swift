@@ -13,6 +13,8 @@ struct PendingRegistrations {
     /// Promised in RESP.
     var name: PeerName?
     var status: RegistrationStatus
+    /// The client takes NAME_RECEIPT.
+    var wantsReceipt = false
   }
 
   private var entries: [UInt32: Entry] = [:]

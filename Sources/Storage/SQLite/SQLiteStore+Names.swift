@@ -33,7 +33,7 @@ extension SQLiteStore {
     do throws(StorageError) {
       switch verdict {
       case .owned: try noteUse(name, now)
-      case .granted: try insert(name, id, now)
+      case .granted, .regained: try insert(name, id, now)
       case .taken, .tooMany: break
       }
       return verdict

@@ -12,6 +12,7 @@ package enum NodeWord: Equatable, Sendable {
   case relays(RelaysOfNode)
   case wished(GrantWish)
   case ended(SeatsEnded)
+  case nameMoved(NameMoved)
 
   package init(parsing bytes: Span<UInt8>) throws(WireError) {
     switch bytes.count > 0 ? bytes[0] : 0 {
@@ -24,6 +25,7 @@ package enum NodeWord: Equatable, Sendable {
     case RelaysOfNode.type: self = .relays(try RelaysOfNode(parsing: bytes))
     case GrantWish.type: self = .wished(try GrantWish(parsing: bytes))
     case SeatsEnded.type: self = .ended(try SeatsEnded(parsing: bytes))
+    case NameMoved.type: self = .nameMoved(try NameMoved(parsing: bytes))
     default: self = .message(try NodeMessage(parsing: bytes))
     }
   }
@@ -40,6 +42,7 @@ package enum NodeWord: Equatable, Sendable {
     case .relays(let relays): relays.bytes
     case .wished(let wish): wish.bytes
     case .ended(let seats): seats.bytes
+    case .nameMoved(let name): name.bytes
     }
   }
 }

@@ -20,6 +20,7 @@ package enum RendezvousMessage: Hashable, Sendable {
   case pair(PairRequest)
   case pairResult(PairResult)
   case channelData(SealedChannelMessage)
+  case nameReceipt(NameReceiptMessage)
 
   /// Stream 1, unordered (docs/protocol/frames.md §3).
   package static let stream: UInt8 = 0x81
@@ -57,6 +58,7 @@ package enum RendezvousMessage: Hashable, Sendable {
     case Code.pair: self = .pair(try PairRequest(fields: &reader))
     case Code.pairResult: self = .pairResult(try PairResult(fields: &reader))
     case Code.channelData: self = .channelData(try SealedChannelMessage(fields: &reader))
+    case Code.nameReceipt: self = .nameReceipt(try NameReceiptMessage(fields: &reader))
     default: throw .invalid("message type", at: 0)
     }
     try reader.expectEnd("end of message")
@@ -82,6 +84,7 @@ package enum RendezvousMessage: Hashable, Sendable {
     case .pair(let message): message.writeFields(to: &bytes)
     case .pairResult(let message): message.writeFields(to: &bytes)
     case .channelData(let message): message.writeFields(to: &bytes)
+    case .nameReceipt(let message): message.writeFields(to: &bytes)
     }
   }
 
@@ -104,6 +107,7 @@ package enum RendezvousMessage: Hashable, Sendable {
     case .pair: Code.pair
     case .pairResult: Code.pairResult
     case .channelData: Code.channelData
+    case .nameReceipt: Code.nameReceipt
     }
   }
 
@@ -131,5 +135,6 @@ package enum RendezvousMessage: Hashable, Sendable {
     static let pair: UInt8 = 15
     static let pairResult: UInt8 = 16
     static let channelData: UInt8 = 17
+    static let nameReceipt: UInt8 = 18
   }
 }

@@ -68,10 +68,12 @@ package struct InitPayload: Sendable {
   package var presence: Presence
   /// What it understands beyond what every client does.
   package var abilities: ClientAbilities
+  /// What it was given for the name by a service of several nodes.
+  package var receipt: OpaqueReceipt?
 
   package init(
     time: TAI64N, card: ContactCard, name: PeerName? = nil, token: [UInt8]? = nil,
-    presence: Presence = .unnamed, abilities: ClientAbilities = []
+    presence: Presence = .unnamed, abilities: ClientAbilities = [], receipt: OpaqueReceipt? = nil
   ) {
     self.time = time
     self.card = card
@@ -79,6 +81,7 @@ package struct InitPayload: Sendable {
     self.token = token
     self.presence = presence
     self.abilities = abilities
+    self.receipt = receipt
   }
 
   @_lifetime(reader: copy reader)
@@ -104,6 +107,11 @@ package struct InitPayload: Sendable {
       guard bytes.count == 1 else { throw .invalid("abilities", at: start) }
       abilities = ClientAbilities(rawValue: bytes[0])
     }
+    receipt = nil
+    if let bytes = list[.receipt] {
+      guard let receipt = OpaqueReceipt(bytes) else { throw .invalid("receipt", at: start) }
+      self.receipt = receipt
+    }
   }
 
   /// Padded with zeros to `byteCount`, which the limits of the fields never exceed.
@@ -116,6 +124,7 @@ package struct InitPayload: Sendable {
     if let token { list.append(.token, token) }
     if presence != .unnamed { list.append(.presence, presence.bytes) }
     if !abilities.isEmpty { list.append(.abilities, [abilities.rawValue]) }
+    if let receipt { list.append(.receipt, receipt.bytes) }
     list.write(to: &bytes)
     bytes.append(zeros: max(0, start + Self.byteCount - bytes.count))
   }
@@ -137,6 +146,8 @@ package struct ClientAbilities: OptionSet, Hashable, Sendable {
   package static let pairs = ClientAbilities(rawValue: 8)
   /// CHANNEL_DATA may come, of a relay (docs/protocol/relay.md §3).
   package static let channelData = ClientAbilities(rawValue: 16)
+  /// NAME_RECEIPT may come (docs/protocol/rendezvous.md §3).
+  package static let receipts = ClientAbilities(rawValue: 32)
 }
 
 /// A moment as a label that sorts by time: TAI64N, big-endian

@@ -5,7 +5,7 @@ import Wire
 
 extension FuzzTarget {
   /// What Redis, and other nodes through it, say to a node.
-  static let cluster: [FuzzTarget] = [nodeMessage, sharedStore]
+  static let cluster: [FuzzTarget] = [nodeMessage, sharedStore, nameReceipt]
 
   private static let nodeMessage = FuzzTarget(
     "node-message", maximumByteCount: 6200,
@@ -27,7 +27,10 @@ extension FuzzTarget {
       let taken = BodyTaken(number: 1, node: 2, count: 3)
       let moved = ProgramMoved(id: .zero, presence: PresenceID(rawValue: 7), serial: 4)
       let banned = MemberBanned(channel: .zero, id: .zero, until: 5)
-      let words = [key.bytes, taken.bytes, moved.bytes, banned.bytes]
+      let names = [PeerID.zero, PeerID(word0: 1, word1: 2, word2: 3, word3: 4)].compactMap { id in
+        PeerName("alice").map { NameMoved(name: $0, owner: id == .zero ? nil : id).bytes }
+      }
+      let words = [key.bytes, taken.bytes, moved.bytes, banned.bytes] + names
       return messages.map(\.bytes) + presences + words + wordsOfChannels
     },
     run: { bytes in
@@ -78,12 +81,35 @@ extension FuzzTarget {
       }
   }
 
+  /// What a client shows: whoever has no key of the service can choose every byte.
+  private static let nameReceipt = FuzzTarget(
+    "name-receipt", maximumByteCount: 64,
+    seeds: {
+      [
+        NameReceipt(rank: NameRank(grantedAt: 1_800_000_000), issued: 1_800_003_600, mac: .zero),
+        NameReceipt(rank: NameRank(freedAt: 1_800_000_000), issued: 0, mac: .zero),
+      ].map(\.bytes)
+    },
+    run: { bytes in
+      if let receipt = try? NameReceipt(parsing: bytes.span) {
+        expect(receipt.bytes == bytes, "a receipt has one encoding")
+      }
+      let store = SharedStore(SecretKey(), node: .zero, random: RandomSource(seed: 1))
+      store.handleConnection()
+      let wish = StoreWish.registration(
+        .zero, asked: PeerName("alice"), claimed: nil, receipt: OpaqueReceipt(bytes))
+      _ = store.fetch(wish, now: 1_800_000_000)
+      expect(store.pollCommand()?.arguments.suffix(2) == [[], []], "nobody can make a receipt")
+    })
+
   private static let sharedStore = FuzzTarget(
     "shared-store", maximumByteCount: 600,
     seeds: {
       [
         [4, 2, 3],
-        [0, 4, 4, 0, 0, 2, 0, 2, 1],
+        [0, 4, 6, 0, 0, 2, 1, 2, 0, 0, 2, 9, 4, 3, 3, 2, 1, 2, 2, 9, 2, 1],
+        [0, 4, 6, 0, 0, 2, 1, 2, 0, 0, 2, 9, 2, 2],
+        [5, 3, 2, 1, 2],
         [1, 4, 3, 0, 0, 4, 1, 4, 3, 2, 1, 3, 8, 1, 2, 3, 4, 5, 6, 7, 8, 3, 2, 9, 9],
         [2, 4, 2, 3, 16] + Array(repeating: 7, count: 16) + [3, 40]
           + Array(repeating: 8, count: 40),
@@ -101,12 +127,19 @@ extension FuzzTarget {
       case 1: _ = store.fetch(.find(.id(.zero)), now: 9)
       case 2: store.fetchBans()
       case 4: store.beat(isComplete: true, now: .zero)
+      case 5: if let name { _ = store.free(name, now: 9) }
       default: _ = store.open(Array(rest))
       }
       while let command = store.pollCommand() {
         store.handle(SharedReply(fuzzing: &rest), to: command.number)
       }
-      while store.pollTicket() != nil {}
+      while store.pollTicket() != nil {
+        if kind & 7 == 0, let name { _ = try? store.bind(name, to: .zero, now: 9) }
+      }
+      while let command = store.pollCommand() {
+        store.handle(SharedReply(fuzzing: &rest), to: command.number)
+      }
+      _ = try? store.pollFreed()
       if let name { _ = try? store.owner(of: name, now: 9) }
       _ = try? store.card(of: .zero)
       _ = try? store.bans(now: 9)

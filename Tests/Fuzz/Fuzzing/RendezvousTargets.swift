@@ -59,7 +59,13 @@ extension FuzzTarget {
       let byName = PeerName("bob").map {
         RendezvousMessage.lookUp(LookUp(request: 2, target: .name($0)))
       }
-      return (messages + (byName.map { [$0] } ?? []) + channelMessages + pairMessages).map(\.bytes)
+      let receipts = PeerName("bob").flatMap { name in
+        OpaqueReceipt(Array(0..<27)).map { receipt in
+          RendezvousMessage.nameReceipt(NameReceiptMessage(name: name, receipt: receipt))
+        }
+      }
+      let named = [byName, receipts].compactMap { $0 }
+      return (messages + named + channelMessages + pairMessages).map(\.bytes)
     },
     run: { bytes in
       if let message = try? RendezvousMessage(parsing: bytes.span) {

@@ -157,7 +157,8 @@ extension FuzzTarget {
         var bytes: [UInt8] = []
         InitPayload(
           time: TAI64N(unixMilliseconds: 1_700_000_000_123), card: card, name: PeerName("bob"),
-          token: Array(repeating: 6, count: 100), abilities: [.senderNames, .audience]
+          token: Array(repeating: 6, count: 100), abilities: [.senderNames, .audience],
+          receipt: OpaqueReceipt(Array(0..<27))
         ).write(to: &bytes)
         return bytes
       }
@@ -174,7 +175,8 @@ extension FuzzTarget {
       }
       expect(
         again.card == payload.card && again.name == payload.name && again.token == payload.token
-          && again.time == payload.time && again.abilities == payload.abilities,
+          && again.time == payload.time && again.abilities == payload.abilities
+          && again.receipt == payload.receipt,
         "a payload survives being written")
     })
 

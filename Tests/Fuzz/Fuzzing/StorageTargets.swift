@@ -7,7 +7,9 @@ import Storage
 import Synchronization
 
 extension FuzzTarget {
-  static let storage: [FuzzTarget] = [identity, knownPeers, backup, backupContents, capture]
+  static let storage: [FuzzTarget] = [
+    identity, knownPeers, receipts, backup, backupContents, capture,
+  ]
 
   /// The stored form of an identity, with the sum made right: otherwise it would stop every change
   /// at the door.
@@ -41,6 +43,19 @@ extension FuzzTarget {
     let blob = identity.stored()
     return (0..<blob.span.count).map { blob.span[$0] }
   }
+
+  private static let receipts = FuzzTarget(
+    "receipts-file",
+    seeds: {
+      let id = String(repeating: "y", count: 52)
+      return [Array("earshot receipts 1\n\(id) bob yyyybry\n\(id) eve yy\n".utf8)]
+    },
+    run: { bytes in
+      let file = ReceiptsFile(besideIdentity: "")
+      guard let receipts = try? file.parse(summed(bytes)) else { return }
+      expect(receipts.count <= ReceiptsFile.limit, "a file cannot exceed the limit")
+      expect(Set(receipts).count == receipts.count, "a service has one receipt for a name")
+    })
 
   private static let knownPeers = FuzzTarget(
     "known-peers-file",

@@ -120,7 +120,8 @@ final class EventOrder {
     switch event {
     case .registration(.registered): "registration: registered"
     case .registration(let step): "registration: \(step)"
-    case .rendezvousIdentified, .rendezvousNodes, .link(_, .audioArrived), .link(_, .videoArrived):
+    case .rendezvousIdentified, .rendezvousNodes, .nameReceipt, .link(_, .audioArrived),
+      .link(_, .videoArrived):
       nil
     case .calling(let event): text(of: event)
     case .link(let call, let step): "\(name(of: call)): \(Self.text(of: step))"

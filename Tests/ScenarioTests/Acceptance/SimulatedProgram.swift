@@ -134,7 +134,7 @@ final class SimulatedProgram {
     case .registration(.registered): note("registered")
     case .registration(let step): note("registration: \(step)")
     case .probe(let progress): note("probe: \(progress.word)")
-    case .rendezvousIdentified, .rendezvousNodes, .relaysOffered: break
+    case .rendezvousIdentified, .rendezvousNodes, .nameReceipt, .relaysOffered: break
     case .token, .relay, .relayStream, .channel, .memberChecked: note("\(event)")
     }
   }

@@ -30,8 +30,8 @@ import Wire
     peer.events.count { event in
       switch event.event {
       case .calling, .link, .unresolved: true
-      case .registration, .rendezvousIdentified, .rendezvousNodes, .relay, .relaysOffered,
-        .relayStream, .probe, .token, .channel, .memberChecked:
+      case .registration, .rendezvousIdentified, .rendezvousNodes, .nameReceipt, .relay,
+        .relaysOffered, .relayStream, .probe, .token, .channel, .memberChecked:
         false
       }
     }

@@ -15,6 +15,7 @@ extension SimulatedPeer {
     case .registration(.registered): noteRegistered(now)
     case .registration(.doubted): break
     case .registration: isRegistered = false
+    case .nameReceipt(let message, _): keep(message.receipt)
     case .rendezvousIdentified, .rendezvousNodes, .relay, .relaysOffered, .relayStream,
       .probe, .token, .channel, .memberChecked:
       break
@@ -118,6 +119,7 @@ extension SimulatedPeer {
     case .registration(let state): "registration \(state)"
     case .rendezvousIdentified(let id, _): "rendezvous \(id)"
     case .rendezvousNodes(let list): "nodes, serial \(list.serial)"
+    case .nameReceipt(let message, _): "a receipt for \(message.name)"
     case .relay(let event): "relay \(event)"
     case .token(let step): "token \(step)"
     case .channel(_, let event): "channel \(event)"

@@ -45,6 +45,10 @@ package final class SimulatedPeer {
   private let wallClockError: Int64
   /// What the identity file holds.
   private let identityFile: [UInt8]
+  /// What the file of receipts holds: one for the own name, of the one service of the world.
+  private var receiptFile: [UInt8] = []
+  /// Whether the program shows receipts; one of a version before does not.
+  package var showsReceipts = true
   private var random: RandomSource
   var mediaTime: UInt16 = 0
   /// Calls that media is offered to.
@@ -87,6 +91,7 @@ package final class SimulatedPeer {
     configuration.name = name
     configuration.hostCandidates = [world.network.address(of: hostID)]
     if asksRouter { configuration.mappedAddress = world.network.openPort(for: hostID) }
+    if showsReceipts { configuration.nameReceipt = receiptFile }
     configure?(&configuration)
     let file = identityFile
     do throws(IdentityFileFault) {
@@ -100,6 +105,8 @@ package final class SimulatedPeer {
       world.testimony.report("\(name): the identity does not read: \(error)")
     }
   }
+
+  func keep(_ receipt: OpaqueReceipt) { receiptFile = receipt.bytes }
 
   package func crash() {
     world.testimony.crash(hostID)

@@ -18,8 +18,11 @@ final class ClusterCalls {
   private var targets: [CallID: PeerID] = [:]
   private var placed: [CallID: Instant] = [:]
   private var heardCounts: [Int] = []
-  /// Names with two owners that were told of.
+  /// Names with two owners that were told of, and those that had two at the last look.
   private var told: Set<PeerName> = []
+  private var doubled: Set<PeerName> = []
+  /// Who had each name before anything was broken: receipts say so from then on.
+  private var owners: [PeerName: Int] = [:]
 
   static func run(seed: UInt64, keepsText: Bool) -> RunReport {
     let calls = ClusterCalls(seed: seed, keepsText: keepsText)
@@ -49,12 +52,19 @@ final class ClusterCalls {
   private func runAll() {
     watch()
     world.run(.seconds(3))
+    for index in world.peers.indices where world.peers[index].hasName && isThere(index) {
+      owners[world.peers[index].name] = index
+    }
     let end = world.now + .seconds(60)
     let faults = ClusterFaults(cluster)
     let healed = faults.planAll(from: world.now, to: end)
     while world.now < healed || placed.count < Self.callsPerWorld - world.peers.count {
       world.run(.milliseconds(1) * Int(world.random.below(8_000)))
-      if world.random.happens(0.25) { move() } else { place() }
+      if world.random.happens(0.25) {
+        world.random.happens(0.6) ? loseWhileAway() : move()
+      } else {
+        place()
+      }
       guard world.simulator.livelock == nil, world.now < end + .seconds(120) else { break }
     }
     RandomCalls.settle(world)
@@ -96,6 +106,32 @@ final class ClusterCalls {
     world.simulator.plan(after: pause) { if !peer.host.isRunning { peer.start() } }
   }
 
+  /// An owner of a name is away while Redis loses all, and somebody else asks for the name when
+  /// names are given again.
+  private func loseWhileAway() {
+    guard let (name, owner) = owners.min(by: { $0.value < $1.value }), cluster.isRedisAnswering,
+      let rival = world.peers.indices.first(where: { $0 != owner && world.peers[$0].name == name }),
+      world.peers[owner].host.isRunning, world.peers[rival].host.isRunning
+    else { return move() }
+    world.log.note(at: world.now, "fault: Redis is emptied while the owner of \(name) is away")
+    world.noteAct()
+    world.noteDisturbance(from: world.now, to: world.now + .seconds(20))
+    world.peers[owner].crash()
+    let cluster = cluster
+    world.simulator.plan(after: .seconds(1)) { cluster.emptyRedis() }
+    planReturn(of: rival, after: .seconds(7), isCrashed: true)
+    planReturn(of: owner, after: .seconds(9) + world.random.duration(.zero ... .seconds(4)))
+  }
+
+  private func planReturn(of index: Int, after delay: Duration, isCrashed: Bool = false) {
+    let peer = world.peers[index]
+    world.simulator.plan(after: delay) { [weak self] in
+      if isCrashed { peer.crash() }
+      self?.world.noteAct()
+      if !peer.host.isRunning { peer.start() }
+    }
+  }
+
   // MARK: - Rules
 
   private func watch() {
@@ -118,9 +154,13 @@ final class ClusterCalls {
     for name in CallWorld.names where !told.contains(name) {
       let owners = world.peers.indices.filter { index in
         world.peers[index].name == name && world.peers[index].hasName && isThere(index)
-          && !cluster.nodes[homes[index]].hasMissedLoss
+          && cluster.nodes[homes[index]].hasHeardAll
       }
-      guard owners.count > 1 else { continue }
+      // One who is given it back has it for a moment before the others have heard of it.
+      guard owners.count > 1, doubled.insert(name).inserted == false else {
+        if owners.count <= 1 { doubled.remove(name) }
+        continue
+      }
       told.insert(name)
       world.testimony.report("\(name) has \(owners.count) owners at \(world.now.nanoseconds) ns")
     }
@@ -156,8 +196,10 @@ final class ClusterCalls {
       let away = world.peers.indices.filter { !isThere($0) }
       return world.testimony.report("programs \(away) are not registered 90 s after all is mended")
     }
+    world.run(.seconds(2))
+    checkOwners()
     // Names that were lost are settled for 5 s; then their owners register.
-    world.run(.seconds(10))
+    world.run(.seconds(8))
     _ = world.run(atMost: .seconds(30)) { world.peers.indices.allSatisfy { isThere($0) } }
     world.run(.seconds(2))
     for (index, caller) in world.peers.enumerated() {
@@ -173,6 +215,17 @@ final class ClusterCalls {
       if !isConnected {
         world.testimony.report("\(call): \(index) does not reach the next when all is mended")
       }
+    }
+  }
+
+  /// Who had a name before all began, and shows the receipt, has it again; and nobody else does.
+  private func checkOwners() {
+    for (name, owner) in owners.sorted(by: { $0.value < $1.value }) {
+      let holders = world.peers.indices.filter {
+        world.peers[$0].name == name && world.peers[$0].hasName && isThere($0)
+      }
+      guard holders != [owner] else { continue }
+      world.testimony.report("\(name) is of \(owner), and \(holders) have it when all is mended")
     }
   }
 

@@ -23,6 +23,8 @@ final class ClusterNode {
   /// What was sent by an earlier connection is answered to nobody.
   private var connection = 0
   private var backlog: [() -> Void] = []
+  /// When it began to hear, the last time.
+  private var listening = Instant.zero
   /// Redis has ended while nothing passed: the next word is answered by nobody.
   private var isBroken = false
 
@@ -91,6 +93,12 @@ final class ClusterNode {
     }
   }
 
+  /// What Redis and the other nodes have said was heard here, or told anew when it could be.
+  var hasHeardAll: Bool {
+    !hasMissedLoss && !isBlocked && isLinked && isListening
+      && cluster.world.now > listening + .seconds(2)
+  }
+
   /// Redis has lost data.
   func noteLoss() {
     guard isLinked, !isCut else { return hasMissedLoss = true }
@@ -114,6 +122,7 @@ final class ClusterNode {
     guard isRunning, !isListening else { return }
     skipPosts()
     isListening = true
+    listening = cluster.world.now
     store?.handleListening(true)
     serve()
   }
@@ -155,6 +164,7 @@ final class ClusterNode {
 
   func heal() {
     isCut = false
+    listening = cluster.world.now
     if isBroken { disconnect() }
     runBacklog()
   }

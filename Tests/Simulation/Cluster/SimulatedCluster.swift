@@ -32,9 +32,11 @@ final class SimulatedCluster {
   }
 
   func run(_ command: SharedCommand) -> SharedReply {
-    redis.milliseconds = 1_000_000 + world.now.nanoseconds / 1_000_000
+    redis.milliseconds = UInt64(world.wallClock)
     let reply = redis.run(command)
-    if command.script == .send { for node in nodes { node.noteNews() } }
+    // Scripts that take a name from somebody say so themselves.
+    let says: [SharedScript] = [.send, .bind, .free]
+    if says.contains(command.script) { for node in nodes { node.noteNews() } }
     return reply
   }
 

@@ -1,0 +1,126 @@
+import Primitives
+import Testing
+import Wire
+
+@testable import Rendezvous
+
+/// What receipts of names are worth: the same to the real Redis and to the model of it.
+@Suite(.serialized) struct ReceiptConformanceTests {
+  private static let kinds: [StoreUnderTest.Kind] = [.redis, .model]
+    .filter(StoreUnderTest.Kind.here.contains)
+
+  private let alice = PeerID(word0: 1, word1: 0, word2: 0, word3: 0)
+  private let bob = PeerID(word0: 2, word1: 0, word2: 0, word3: 0)
+  private let day: UInt64 = 86_400
+  private let start: UInt64 = 10_000_000
+
+  private func name(_ text: String) throws -> PeerName { try #require(PeerName(text)) }
+
+  @Test(arguments: kinds)
+  func `a name is given back in a freeze, and from a later owner`(kind: StoreUnderTest.Kind) throws
+  {
+    let store = try StoreUnderTest(kind, path: "")
+    let name = try name("alice")
+    #expect(try store.bind(name, to: alice, now: start) == .granted)
+    let receipt = try #require(try store.receipt(now: start))
+    try store.loseAll()
+    #expect(throws: StoreFailure.self) { try store.verdict(on: name, for: bob, now: start + 1) }
+    #expect(try store.bind(name, to: alice, now: start + 1, showing: receipt) == .regained)
+    #expect(try store.owner(of: name, now: start + 1) == alice)
+    try store.loseAll()
+    #expect(store.shared.restore(bob, name: name, rank: NameRank(grantedAt: start + 9), now: start))
+    try store.serve()
+    #expect(try store.bind(name, to: alice, now: start + 20) == .taken)
+    try store.listen()
+    #expect(try store.bind(name, to: alice, now: start + 20, showing: receipt) == .regained)
+    #expect(try store.hear() == [.nameMoved(NameMoved(name: name, owner: alice))])
+    #expect(try store.bind(name, to: bob, now: start + 20) == .taken)
+    // It is alice's since the first time.
+    let again = try #require(try store.receipt(now: start + 20))
+    #expect(try NameReceipt(parsing: again.bytes.span).rank == NameRank(grantedAt: start))
+    #expect(store.shared.counters.namesRegained == 2)
+  }
+
+  @Test(arguments: kinds)
+  func `nothing is taken that was not lost`(kind: StoreUnderTest.Kind) throws {
+    let store = try StoreUnderTest(kind, path: "")
+    let name = try name("alice")
+    #expect(try store.bind(name, to: bob, now: start) == .granted)
+    for rank in [NameRank(grantedAt: start), NameRank(grantedAt: start + 1)] {
+      let receipt = store.shared.keys.receipt(for: name, of: alice, rank, issued: start)
+      let shown = OpaqueReceipt(receipt.bytes)
+      #expect(try store.bind(name, to: alice, now: start, showing: shown) == .taken)
+    }
+    #expect(try store.owner(of: name, now: start) == bob)
+    // Without a rank, as nodes of a version before write it.
+    let second = try self.name("second")
+    #expect(store.shared.restore(bob, name: second, now: start))
+    try store.serve()
+    let receipt = store.shared.keys.receipt(
+      for: second, of: alice, NameRank(grantedAt: 1), issued: start)
+    let shown = OpaqueReceipt(receipt.bytes)
+    #expect(try store.bind(second, to: alice, now: start, showing: shown) == .taken)
+    #expect(try store.bind(second, to: bob, now: start + 5) == .owned)
+    #expect(try store.bind(second, to: alice, now: start + 5, showing: shown) == .regained)
+  }
+
+  @Test(arguments: kinds)
+  func `who has as many names as one may have gets none back`(kind: StoreUnderTest.Kind) throws {
+    var limits = StoreLimits()
+    limits.namesPerIdentity = 1
+    let store = try StoreUnderTest(kind, limits: limits, path: "")
+    let (one, other) = (try name("one"), try name("other"))
+    #expect(try store.bind(one, to: alice, now: start) == .granted)
+    let receipt = store.shared.keys.receipt(
+      for: other, of: alice, NameRank(grantedAt: start), issued: start)
+    let shown = OpaqueReceipt(receipt.bytes)
+    #expect(try store.bind(other, to: alice, now: start, showing: shown) == .tooMany)
+  }
+
+  @Test(arguments: kinds)
+  func `what was freed is nobody's, and older receipts are void`(kind: StoreUnderTest.Kind) throws {
+    let store = try StoreUnderTest(kind, path: "")
+    let name = try name("alice")
+    #expect(try store.bind(name, to: alice, now: start) == .granted)
+    let receipt = try #require(try store.receipt(now: start))
+    try store.listen()
+    #expect(store.shared.free(name, now: start + day))
+    try store.serve()
+    #expect(try store.shared.pollFreed() == alice)
+    #expect(try store.hear() == [.nameMoved(NameMoved(name: name, owner: nil))])
+    #expect(try store.owner(of: name, now: start + day) == nil)
+    #expect(store.shared.restore(alice, name: name, now: start + day))
+    try store.serve()
+    #expect(try store.owner(of: name, now: start + day) == nil)
+    let later = start + day + 60
+    #expect(try store.bind(name, to: bob, now: later) == .granted)
+    #expect(try store.bind(name, to: alice, now: later, showing: receipt) == .taken)
+    // Of whoever has it now, also where nobody knows any more that it was freed.
+    let newer = try #require(try store.receipt(now: later))
+    try store.loseAll()
+    #expect(try store.bind(name, to: alice, now: later, showing: receipt) == .regained)
+    #expect(try store.bind(name, to: bob, now: later, showing: newer) == .regained)
+    #expect(try store.bind(name, to: alice, now: later, showing: receipt) == .taken)
+    #expect(store.shared.free(try self.name("nobody"), now: later))
+    try store.serve()
+    #expect(try store.shared.pollFreed() == nil)
+  }
+}
+
+extension StoreUnderTest {
+  fileprivate func bind(
+    _ name: PeerName, to id: PeerID, now: UInt64, showing receipt: OpaqueReceipt?
+  ) throws -> NameVerdict {
+    try wish(.registration(id, asked: name, claimed: nil, receipt: receipt), now)
+    let verdict = try store.bind(name, to: id, now: now)
+    try serve()
+    return verdict
+  }
+
+  /// For the name that was given last.
+  fileprivate func receipt(now: UInt64) throws -> OpaqueReceipt? {
+    var last: NameBinding?
+    while let binding = shared.pollBinding() { last = binding }
+    return last.flatMap { shared.receipt(for: $0, now: now) }
+  }
+}
