@@ -114,6 +114,16 @@ final class Server {
     drain()
   }
 
+  /// All of it waits in the socket when the server reads it.
+  func receiveTogether(_ datagrams: [(bytes: [UInt8], from: SocketAddress)]) {
+    for datagram in datagrams {
+      var bytes = datagram.bytes
+      var span = bytes.mutableSpan
+      machine.handle(&span, from: datagram.from, marks: DatagramMarks(), now: now)
+    }
+    drain()
+  }
+
   // MARK: - One of several nodes
 
   /// Redis answers from now on, or does not.

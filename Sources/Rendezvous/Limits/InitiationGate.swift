@@ -26,6 +26,8 @@ struct InitiationGate {
   private var secret: Bytes32
   private var formerSecret: Bytes32
   private var secretSince: UInt64?
+  /// Those whose key agreement waits.
+  var waiting: HandshakeQueue
 
   private static let secretLife: UInt64 = 120_000_000_000
   private static let loadHold: UInt64 = 1_000_000_000
@@ -39,6 +41,7 @@ struct InitiationGate {
     work = Rate(perSecond: workPerSecond, burst: burst)
     secret = Bytes32(random: &random)
     formerSecret = secret
+    waiting = HandshakeQueue(limit: Int(burst))
   }
 
   func isUnderLoad(now: Instant) -> Bool { now.nanoseconds < loadEnd }

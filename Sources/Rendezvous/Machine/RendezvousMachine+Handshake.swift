@@ -77,6 +77,10 @@ extension RendezvousMachine {
       counters.initiationsRepeated &+= 1
       return queue(answer, to: source)
     }
+    if gate.waiting.contains(fingerprint) {
+      counters.initiationsRepeated &+= 1
+      return
+    }
     let isForUs = packet.purpose == HandshakePurpose.register.rawValue
     guard isForUs, limiter.turns.admit(source, fill: gate.workFill(now: now), now: now),
       gate.takeWork(now: now)
@@ -84,6 +88,20 @@ extension RendezvousMachine {
       counters.initiationsDropped.add(isForUs ? .busy : .wrongPurpose)
       return
     }
+    guard !gate.waiting.admitsAtOnce() else {
+      return agree(packet, bytes, keyIndex, fingerprint, from: source, now: now)
+    }
+    let entry = HandshakeQueue.Entry(
+      packet, copying: bytes, keyIndex: keyIndex, from: source, to: askedAt,
+      fingerprint: fingerprint, now: now)
+    if !gate.waiting.append(entry) { counters.initiationsDropped.add(.busy) }
+  }
+
+  /// The first half of the key agreement.
+  mutating func agree(
+    _ packet: InitPacket, _ bytes: Span<UInt8>, _ keyIndex: Int, _ fingerprint: Bytes16,
+    from source: SocketAddress, now: Instant
+  ) {
     do throws(HandshakeError) {
       let context = HandshakeContext(
         purpose: .register, connectionID: packet.connectionID, responder: settings.identity.id)

@@ -10,7 +10,10 @@ extension RendezvousMachine {
     into packet: inout OutputSpan<UInt8>, now: Instant
   ) -> DatagramPath? {
     StoreWork.commitDue(in: &self, now: now)
-    guard let destination = writeNext(into: &packet, now: now) else { return nil }
+    guard let destination = writeNext(into: &packet, now: now) else {
+      gate.waiting.beginTurn()
+      return nil
+    }
     counters.datagramsSent &+= 1
     counters.bytesSent &+= UInt64(packet.count)
     return destination

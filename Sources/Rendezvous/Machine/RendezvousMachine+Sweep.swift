@@ -7,6 +7,7 @@ import Wire
 /// What happens without a packet: silence, ends of lives, repetitions, the store's batches.
 extension RendezvousMachine {
   package mutating func handleTimeout(now: Instant) {
+    HandshakeQueue.resume(&self, now: now)
     while let index = exchanges.popDue(now: now) { handleTimeout(of: index, now: now) }
     if let due = sweepClock.due, due <= now { sweep(now: now) }
     endTokens(now: now)
@@ -18,6 +19,7 @@ extension RendezvousMachine {
 
   package var nextDeadline: Instant? {
     var next = earliest(exchanges.nextDeadline, sweepClock.due)
+    next = earliest(next, gate.waiting.nextDeadline)
     next = earliest(next, storeWork.nextDeadline)
     next = earliest(next, tokens.nextDeadline)
     next = earliest(next, channels.nextDeadline)
