@@ -6,6 +6,13 @@ import Wire
 
 /// Key agreements wait, and nobody waits behind them (`HandshakeQueue`).
 struct HandshakeQueueTests {
+  /// Without cookies.
+  private static var limits: ServerLimits {
+    var limits = ServerLimits()
+    limits.waitingHandshakes = 1024
+    return limits
+  }
+
   private static func client(_ number: Int) -> TestClient {
     TestClient(UInt64(5000 + number), SocketAddress(v4: 10, UInt8(number), 1, 1, port: 1000))
   }
@@ -18,7 +25,7 @@ struct HandshakeQueueTests {
 
   /// Goal: a client's PING that came behind 40 INITs is answered before 36 of them are.
   @Test func `whoever has a session does not wait behind those who begin one`() {
-    let server = Server()
+    let server = Server(limits: Self.limits)
     let alice = TestClient(1)
     server.join(alice)
     let clients = (0..<40).map(Self.client)
@@ -35,7 +42,7 @@ struct HandshakeQueueTests {
   }
 
   @Test func `one that waits is not done twice, and in its order`() {
-    let server = Server()
+    let server = Server(limits: Self.limits)
     let clients = (0..<10).map(Self.client)
     let packets = clients.map { (bytes: Self.initiation($0, server), from: $0.address) }
     server.receiveTogether(packets + packets + packets)
@@ -46,20 +53,39 @@ struct HandshakeQueueTests {
     #expect(clients.allSatisfy(\.isRegistered))
   }
 
-  /// Goal: memory for what waits has its limit, and who goes says no word any more.
-  @Test func `beyond the limit an INIT is dropped, and all that wait when the server ends`() {
-    var limits = ServerLimits()
-    limits.waitingHandshakes = 8
-    limits.keyAgreementsPerSecond = 1_000_000
-    let server = Server(limits: limits)
-    let clients = (0..<40).map(Self.client)
+  /// Goal: memory for what waits has its limit.
+  @Test func `as many wait as may, and four of them go on in a turn`() throws {
+    let server = Server()
+    var queue = HandshakeQueue(limit: 8)
+    for _ in 0..<4 { #expect(queue.admitsAtOnce()) }
+    #expect(!queue.admitsAtOnce() && queue.nextDeadline == nil)
+    for number in 0..<10 as Range<UInt8> {
+      let bytes = Self.initiation(Self.client(Int(number)), server)
+      var reader = ByteReader(bytes.span)
+      let entry = HandshakeQueue.Entry(
+        try InitPacket(parsing: &reader), copying: bytes.span, keyIndex: 0,
+        from: Self.client(Int(number)).address, to: .unspecified,
+        fingerprint: try #require(Bytes16(Array(repeating: number, count: 16))),
+        now: server.now + .milliseconds(Int64(number)))
+      #expect(queue.append(entry) == (number < 8))
+      if number == 0 { #expect(entry.bytes == bytes) }
+    }
+    #expect(queue.popFirst() == nil, "the turn has had its four")
+    queue.beginTurn()
+    #expect(queue.nextDeadline == server.now)
+    for number in 0..<4 as Range<UInt8> {
+      #expect(queue.popFirst()?.fingerprint == Bytes16(Array(repeating: number, count: 16)))
+    }
+    #expect(queue.popFirst() == nil && !queue.admitsAtOnce())
+    #expect(queue.nextDeadline == server.now + .milliseconds(4))
+  }
+
+  @Test func `who goes away begins none of those that wait`() {
+    let server = Server(limits: Self.limits)
+    let clients = (0..<10).map(Self.client)
     server.receiveTogether(clients.map { (Self.initiation($0, server), $0.address) })
-    server.run(.milliseconds(1))
-    #expect(server.counters.handshakes == 12)
-    let late = (40..<50).map(Self.client)
-    server.receiveTogether(late.map { (Self.initiation($0, server), $0.address) })
     server.goAway()
     server.run(.milliseconds(1))
-    #expect(server.counters.handshakes <= 16)
+    #expect(server.counters.handshakes == 4)
   }
 }
