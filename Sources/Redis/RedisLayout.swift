@@ -163,11 +163,16 @@ enum RedisLayout {
       if second and (not first or second < first) then return b end
       return a
     end
+    -- When the name was freed; whoever has got it since then has no rank above 2^32 less that.
+    local function freeing(nh)
+      local f = call('GET', P..'f'..nh)
+      return f and (struct.unpack('>I5', string.sub(f, 5, 9)))
+    end
     -- The rank that a receipt proves; none where the name was freed after it was issued.
     local function receipt(nh, rank, issued)
       if rank == '' then return nil end
-      local f = call('GET', P..'f'..nh)
-      if f and tonumber(issued) <= (struct.unpack('>I5', string.sub(f, 5, 9))) then return nil end
+      local f = freeing(nh)
+      if f and tonumber(issued) <= f then return nil end
       return tonumber(rank)
     end
     -- 0 has it, 1 may have it, 2 another one has it, 3 too many, 4 may have it later, 5 has had it
@@ -179,6 +184,8 @@ enum RedisLayout {
         local present = rank(n.sealed)
         if not shown or not present or shown >= present then return 2 end
       end
+      -- Others come first for a while after its owner was freed of it.
+      if call('GET', P..'h'..nh) == idh then return 2 end
       local r = call('GET', P..'r'..nh)
       if not shown and r and r ~= idh then return 2 end
       if #read(idh).names >= most then return 3 end

@@ -74,6 +74,7 @@ enum RedisScripts {
   /// The sealed owner, or none.
   private static let free = """
     local n = name(ARGV[1])
+    if n then call('SET', P..'h'..ARGV[1], n.owner, 'PX', 600000) end
     call('SET', P..'f'..ARGV[1], ARGV[2], 'PX', tonumber(ARGV[4]))
     call('DEL', P..'r'..ARGV[1])
     forget(ARGV[1])
@@ -106,7 +107,8 @@ enum RedisScripts {
 
   /// identity · name, or none · sealed owner · now · life
   ///
-  /// 1 done, 0 the card is gone, 2 another one has the name, or the operator has freed it.
+  /// 1 done, 0 the card is gone, 2 another one has the name, or it was this one's before the
+  /// operator has freed it.
   private static let restore = """
     local idh, nh, now, life = ARGV[1], ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[5])
     if nh ~= '' then
@@ -120,7 +122,8 @@ enum RedisScripts {
         n.sealed = senior(n.sealed, ARGV[3])
         use(nh, n, now)
       else
-        if call('EXISTS', P..'f'..nh) == 1 then return 2 end
+        local freed, own = freeing(nh), rank(ARGV[3])
+        if freed and not (own and own <= 4294967296 - freed) then return 2 end
         give(nh, idh, ARGV[3], now)
       end
     end

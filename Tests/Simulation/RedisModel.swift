@@ -27,6 +27,8 @@ package final class RedisModel {
     fileprivate var names: [[UInt8]: Name] = [:]
     fileprivate var reserved: [[UInt8]: (owner: [UInt8], end: UInt64)] = [:]
     fileprivate var freed: [[UInt8]: (mark: [UInt8], end: UInt64)] = [:]
+    /// Whose the freed name was.
+    fileprivate var former: [[UInt8]: (owner: [UInt8], end: UInt64)] = [:]
     fileprivate var cards: [[UInt8]: Card] = [:]
     fileprivate var programs: [[UInt8]: [[UInt8]: [UInt8]]] = [:]
     fileprivate var nodes: [[UInt8]: Node] = [:]
@@ -155,6 +157,7 @@ package final class RedisModel {
       if known.owner == id { return 0 }
       guard let shown, let present = Self.rank(known.sealed), shown < present else { return 2 }
     }
+    if let former = state.former[name], former.end > milliseconds, former.owner == id { return 2 }
     if shown == nil, let held = state.reserved[name], held.end > milliseconds, held.owner != id {
       return 2
     }
@@ -212,6 +215,7 @@ package final class RedisModel {
   private func free(_ words: [[UInt8]]) -> SharedReply {
     let known = state.names.removeValue(forKey: words[0])
     state.freed[words[0]] = (words[1], milliseconds + Self.number(words[3]))
+    if let known { state.former[words[0]] = (known.owner, milliseconds + 600_000) }
     state.reserved[words[0]] = nil
     post(words[2], at: Array("earshot:to:all".utf8))
     return known.map { .bytes($0.sealed) } ?? .none
@@ -256,7 +260,11 @@ package final class RedisModel {
         state.names[words[1]]?.used = now
         renew(words[1], by: words[2])
       } else {
-        if state.names[words[1]] == nil, freed(words[1]) != nil { return 2 }
+        if state.names[words[1]] == nil, let mark = freed(words[1]),
+          Self.rank(words[2]) ?? .max > 1 << 32 - Self.mark(mark)
+        {
+          return 2
+        }
         state.names[words[1]] = Name(owner: words[0], sealed: words[2], used: now)
         state.reserved[words[1]] = nil
       }
