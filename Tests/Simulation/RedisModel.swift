@@ -150,7 +150,7 @@ package final class RedisModel {
   }
 
   private func verdict(
-    _ id: [UInt8], _ name: [UInt8], _ terms: Terms, shown: UInt64? = nil
+    _ id: [UInt8], _ name: [UInt8], _ terms: RedisTerms, shown: UInt64? = nil
   ) -> Int64 {
     let known = state.names[name].flatMap { hasLapsed($0, terms.now, terms.life) ? nil : $0 }
     if let known {
@@ -170,7 +170,7 @@ package final class RedisModel {
   }
 
   private func register(_ words: [[UInt8]]) -> SharedReply {
-    let terms = Terms(words[3...])
+    let terms = RedisTerms(words[3...])
     let card = state.cards[words[0]]
     let shown = receipt(for: words[1], words[8], words[9])
     let verdict = words[1].isEmpty ? 0 : verdict(words[0], words[1], terms, shown: shown)
@@ -186,7 +186,7 @@ package final class RedisModel {
   }
 
   private func bind(_ words: [[UInt8]]) -> SharedReply {
-    let (id, name, terms) = (words[0], words[1], Terms(words[3...]))
+    let (id, name, terms) = (words[0], words[1], RedisTerms(words[3...]))
     let shown = receipt(for: name, words[8], words[9])
     let verdict = verdict(id, name, terms, shown: shown)
     guard verdict != 2 else { return .number(2) }
@@ -260,11 +260,8 @@ package final class RedisModel {
         state.names[words[1]]?.used = now
         renew(words[1], by: words[2])
       } else {
-        if state.names[words[1]] == nil, let mark = freed(words[1]),
-          Self.rank(words[2]) ?? .max > 1 << 32 - Self.mark(mark)
-        {
-          return 2
-        }
+        let isVoid = freed(words[1]).map { Self.rank(words[2]) ?? .max > 1 << 32 - Self.mark($0) }
+        if state.names[words[1]] == nil, isVoid ?? false { return 2 }
         state.names[words[1]] = Name(owner: words[0], sealed: words[2], used: now)
         state.reserved[words[1]] = nil
       }
@@ -390,17 +387,5 @@ package final class RedisModel {
 
   private static func number(_ digits: [UInt8]) -> UInt64 {
     UInt64(String(decoding: digits, as: UTF8.self)) ?? 0
-  }
-}
-
-/// What every script that judges names is told: now · life · names of one · names · reservation.
-private struct Terms {
-  let now, life, namesOfOne, names, reservation: UInt64
-
-  init(_ words: ArraySlice<[UInt8]>) {
-    let numbers = words.prefix(5).map { UInt64(String(decoding: $0, as: UTF8.self)) ?? 0 }
-    (now, life, namesOfOne, names, reservation) = (
-      numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
-    )
   }
 }
