@@ -4,7 +4,8 @@ import Primitives
 /// it is one stream of sound (docs/protocol/frames.md §2).
 struct ArrivalCalm: Sendable, BitwiseCopyable {
   private var next: UInt64?
-  /// When something was missing, late or marked for the last time; when the first packet came.
+  /// When something was missing, late, marked or no sound for the last time; when the first packet
+  /// came.
   private var lastTrouble = Instant.zero
   /// Since the last report.
   private var packetCount: UInt64 = 0
@@ -14,9 +15,11 @@ struct ArrivalCalm: Sendable, BitwiseCopyable {
 
   /// A packet has come for the first time.
   ///
-  /// - Parameter number: The transport number.
-  mutating func noteArrival(_ number: UInt64, isCongestionExperienced: Bool, now: Instant) {
-    if number != next || isCongestionExperienced { lastTrouble = now }
+  /// - Parameters:
+  ///   - number: The transport number.
+  ///   - isSound: It is as long as a frame of sound is, and unmarked.
+  mutating func noteArrival(_ number: UInt64, isSound: Bool, now: Instant) {
+    if number != next || !isSound { lastTrouble = now }
     next = max(next ?? 0, number &+ 1)
     packetCount += 1
   }

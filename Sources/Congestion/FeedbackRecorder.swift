@@ -26,6 +26,8 @@ package struct FeedbackRecorder: Sendable {
   private static let reportByteCount = 66
   /// A report may cost 1/20 of what it reports.
   private static let costDivisor = 20
+  /// A packet of one frame of 128 kbit/s, with what is around it.
+  private static let longestSound = 400
   /// Each report covers the one before as well, and 255 numbers at most.
   private static let reportedPacketLimit = 120
 
@@ -66,10 +68,14 @@ package struct FeedbackRecorder: Sendable {
     return recorder
   }
 
-  /// Of what a relay sends: there are pictures in it, or sound alone.
-  package mutating func setRelayed(hasPictures: Bool) {
+  /// Of what a relay sends.
+  ///
+  /// - Parameters:
+  ///   - hasPictures: There are pictures in it.
+  ///   - isSoundAlone: There never will be.
+  package mutating func setRelayed(hasPictures: Bool, isSoundAlone: Bool = false) {
     interval = hasPictures ? Self.usualInterval : Self.audioInterval
-    calmInterval = hasPictures ? nil : Self.calmInterval
+    calmInterval = isSoundAlone ? Self.calmInterval : nil
   }
 
   // MARK: Inputs
@@ -101,7 +107,8 @@ package struct FeedbackRecorder: Sendable {
     arrivals.add(number)
     bytesSinceReport += byteCount
     packetsSinceReport += 1
-    calm.noteArrival(number, isCongestionExperienced: isCongestionExperienced, now: arrival)
+    calm.noteArrival(
+      number, isSound: byteCount <= Self.longestSound && !isCongestionExperienced, now: arrival)
     switch demand {
     case .none: break
     case .soon: deadline = earliest(deadline, Self.add(Self.soonDelay, to: arrival))
