@@ -168,8 +168,9 @@ package struct ChannelLinks {
 
   private mutating func postpone(_ index: Int, now: Instant) {
     links[index].failures += 1
-    let seconds = min(Self.longestRetry, 1 << min(links[index].failures - 1, 4))
-    let isSoon = isHurried && links[index].failures <= Self.hurriedTries
+    let seconds = min(Self.longestRetry, 1 << max(0, min(links[index].failures - 2, 4)))
+    // Of two who come at the same time one may call before the other has heard of it.
+    let isSoon = links[index].failures == 1 || isHurried && links[index].failures <= Self.hurriedTries
     links[index].retry = now + (isSoon ? .milliseconds(200) : .seconds(Int64(seconds)))
   }
 
