@@ -170,7 +170,8 @@ package struct ChannelLinks {
     links[index].failures += 1
     let seconds = min(Self.longestRetry, 1 << max(0, min(links[index].failures - 2, 4)))
     // Of two who come at the same time one may call before the other has heard of it.
-    let isSoon = links[index].failures == 1 || isHurried && links[index].failures <= Self.hurriedTries
+    let quickTries = isHurried ? Self.hurriedTries : 1
+    let isSoon = links[index].failures <= quickTries
     links[index].retry = now + (isSoon ? .milliseconds(200) : .seconds(Int64(seconds)))
   }
 
