@@ -28,6 +28,37 @@ enum NodeMove {
     link.begin(now: now, identity: &identity)
   }
 
+  /// What the attempt has to do now, and what is done where it has failed.
+  static func driveAttempt(
+    of link: inout RendezvousLink, now: Instant, identity: borrowing LocalIdentity, isInCall: Bool
+  ) {
+    guard let due = link.attempt?.wakeUp() ?? nil, due <= now else { return }
+    let time = link.schedule.initTime(unixMilliseconds: link.unixMilliseconds(now: now))
+    let hasFailed = link.attempt?.handleTimeout(
+      identity: identity, time: time, connectionID: ConnectionID(random: &link.random),
+      random: &link.random, now: now)
+    if let doubt = link.attempt?.popDoubt(), !link.server.nodes.isService {
+      link.events.append(.registration(.doubted(doubt)))
+    }
+    guard hasFailed == true else { return }
+    let failure = link.attempt?.failure() ?? .noAnswer
+    guard link.attempt?.isFailureFinal == true, !link.server.nodes.isService else {
+      return retry(&link, after: failure, isInCall: isInCall, now: now)
+    }
+    link.attempt = nil
+    link.isStopped = true
+    link.events.append(.registration(.failed(failure)))
+  }
+
+  /// While the present node says nothing others are asked; the first that answers is gone to.
+  static func race(_ link: inout RendezvousLink, now: Instant, identity: inout LocalIdentity) {
+    guard link.attempt?.hasAnswer == false else { return link.server.nodes.scout.end() }
+    guard link.server.nodes.moves(now: now) else { return }
+    link.attempt = nil
+    enter(&link, now: now)
+    link.begin(now: now, identity: &identity)
+  }
+
   /// The session's life is nearly over: another one there, or where the client belongs.
   static func renew(
     _ link: inout RendezvousLink, isInCall: Bool, now: Instant, identity: inout LocalIdentity

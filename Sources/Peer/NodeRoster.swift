@@ -32,6 +32,8 @@ struct NodeRoster {
   private(set) var inquiry = NodeInquiry()
   /// In how long nodes have answered before: that of the last attempt that came to something.
   private var proven: Duration?
+  /// Which other nodes are asked while the present one says nothing.
+  var scout: NodeScout
   /// A silent node is given up sooner: there are others, and a call may need one.
   private(set) var isHurried = false
 
@@ -40,6 +42,7 @@ struct NodeRoster {
     dialled = Place(
       addresses: [configuration.rendezvous] + configuration.otherRendezvousAddresses)
     present = dialled
+    scout = NodeScout(gap: configuration.nodeGap)
     guard !configuration.rendezvousNodes.isEmpty else { return }
     do {
       let kept = try NodeList(parsing: configuration.rendezvousNodes)
@@ -89,6 +92,7 @@ struct NodeRoster {
   private mutating func refill(for client: PeerID, unixSeconds: UInt64, now: Instant) {
     isCurrent = list?.hasExpired(at: unixSeconds) == false
     waiting = places(for: client, unixSeconds: unixSeconds, now: now)
+    scout.end()
   }
 
   private mutating func advance() {
@@ -102,6 +106,28 @@ struct NodeRoster {
   mutating func handleFailure() -> Bool {
     hasFailed = isService
     return isService && !waiting.isEmpty
+  }
+
+  /// An attempt begins at the present place, and no session stands that others would end. Nodes
+  /// that were asked while the place before was tried may still answer.
+  mutating func beginAttempt(nonce: UInt64, now: Instant) {
+    if !scout.isUnderWay, !waiting.isEmpty { scout.begin(nonce: nonce, now: now) }
+  }
+
+  mutating func handleCard(_ bytes: Span<UInt8>, from source: SocketAddress, now: Instant) {
+    scout.handle(bytes, from: source, present: present, now: now)
+  }
+
+  /// Asks other nodes, when it is time.
+  ///
+  /// - Returns: Whether one has shown its card: it is the present place from now on.
+  mutating func moves(now: Instant) -> Bool {
+    guard let found = scout.poll(present, waiting: waiting, now: now) else { return false }
+    waiting.removeAll { $0 == found.place }
+    present = found.place
+    hasFailed = false
+    if card == nil { keep(found.card) }
+    return true
   }
 
   /// Others come first for a while.
@@ -230,4 +256,103 @@ struct NodeInquiry {
 
   private static let most = 3
   private static let gap = Duration.seconds(1)
+}
+
+/// Looks for another node while the present one says nothing, as RFC 8305 §5 does between addresses
+/// (docs/protocol/cluster.md §7).
+///
+/// It asks for cards, not for sessions: a card costs a node no key agreement and leaves nothing
+/// behind. So clients of a node that is merely slow do not double the load of the others. The
+/// present node is asked for its card as well: one that answers is waited for.
+struct NodeScout {
+  /// `nil` = no other node is asked.
+  private let gap: Duration?
+  /// Of all requests; 0 while none is under way.
+  private var nonce: UInt64 = 0
+  /// Those that were asked, and when.
+  private var asked: [(place: NodeRoster.Place, sent: Instant)] = []
+  /// Where requests are to go.
+  private var addresses: [SocketAddress] = []
+  /// When the next one is asked.
+  private var due: Instant?
+  /// Who answered first, and when that one is gone to.
+  private var found: (card: ContactCard, place: NodeRoster.Place, due: Instant)?
+
+  init(gap: Duration?) { self.gap = gap }
+
+  var deadline: Instant? { earliest(due, found?.due) }
+  var isUnderWay: Bool { nonce != 0 }
+
+  mutating func begin(nonce: UInt64, now: Instant) {
+    guard let gap else { return }
+    self.nonce = nonce
+    due = now + gap
+  }
+
+  /// The attempt is over, or the present node has answered.
+  mutating func end() {
+    (nonce, due, found) = (0, nil, nil)
+    (asked, addresses) = ([], [])
+  }
+
+  /// The place to go on to, whose node has shown its card; asks the next one, when it is time.
+  ///
+  /// - Parameter waiting: The places that the attempt may go on to, in their order.
+  mutating func poll(
+    _ present: NodeRoster.Place, waiting: [NodeRoster.Place], now: Instant
+  ) -> (place: NodeRoster.Place, card: ContactCard)? {
+    if let found, found.due <= now {
+      end()
+      return found.place == present ? nil : (found.place, found.card)
+    }
+    guard let gap, let due, due <= now else { return nil }
+    self.due = nil
+    let next = waiting.first { place in
+      place.id != nil && !asked.contains { $0.place == place }
+    }
+    guard let next, found == nil, asked.count <= Self.most else { return nil }
+    for place in asked.isEmpty ? [present, next] : [next] {
+      asked.append((place, now))
+      addresses += place.addresses
+    }
+    self.due = now + gap
+    return nil
+  }
+
+  /// A CARD of one that was asked.
+  mutating func handle(
+    _ bytes: Span<UInt8>, from source: SocketAddress, present: NodeRoster.Place, now: Instant
+  ) {
+    guard isUnderWay, case .control(.card) = Demultiplexer.classify(bytes),
+      let (place, sent) = asked.first(where: { $0.place.addresses.contains(source) })
+    else { return }
+    var reader = ByteReader(bytes)
+    do {
+      let packet = try CardPacket(parsing: &reader)
+      guard packet.nonce == nonce, place.id == nil || packet.card.id == place.id else { return }
+      try packet.card.verify(unixSeconds: packet.card.content.notBefore)
+      if place == present { return end() }
+      let grace = max(Self.grace, Duration.nanoseconds(Int64(now.nanoseconds(since: sent))) / 2)
+      if found == nil { found = (packet.card, place, now + grace) }
+    } catch {
+      return  // Nobody's who holds the node's key.
+    }
+  }
+
+  @_lifetime(packet: copy packet)
+  mutating func write(into packet: inout OutputSpan<UInt8>) -> SocketAddress? {
+    guard !addresses.isEmpty else { return nil }
+    var bytes: [UInt8] = []
+    CardRequestPacket(nonce: nonce).write(to: &bytes)
+    packet.append(bytes: bytes)
+    return addresses.removeFirst()
+  }
+
+  /// How long one address is waited for before the next is tried: RFC 8305 §5.
+  static let gap = Duration.milliseconds(250)
+  /// Nodes that are asked beside the present one.
+  private static let most = 3
+  /// For how long, at the least, the present node is waited for after another one has answered:
+  /// INIT goes again 50 ms after both were asked for their cards.
+  private static let grace = Duration.milliseconds(60)
 }

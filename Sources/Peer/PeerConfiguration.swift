@@ -18,6 +18,9 @@ package struct PeerConfiguration: Sendable {
   package var rendezvousNodes: [UInt8] = []
   /// Whether `rendezvousID` may be that of a root, whose nodes are used.
   package var followsNodes = true
+  /// After how long the next node of a list is asked while one says nothing; `nil` = one is given
+  /// up before the next is asked.
+  package var nodeGap: Duration? = NodeScout.gap
   /// What the program is there for: whether it is called.
   package var presence = PresenceKind.answering
   /// Whether only familiar peers may learn from the rendezvous that the program is online.

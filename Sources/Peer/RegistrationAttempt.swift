@@ -168,6 +168,8 @@ struct RegistrationAttempt: ~Copyable {
   /// The list that came does not hold by our clock: the reason of the failure, if it fails.
   mutating func recordList(isOver: Bool) { symptoms.listFault = .nodesNotValid(isOver: isOver) }
 
+  /// Whether there is somebody.
+  var hasAnswer: Bool { symptoms.hasAnsweredShort || cookie != nil }
   /// What those who do not wait for the end may be told; once.
   mutating func popDoubt() -> RegistrationFailure? { symptoms.popDoubt() }
 

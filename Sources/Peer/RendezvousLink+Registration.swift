@@ -33,6 +33,7 @@ extension RendezvousLink {
     _ bytes: Span<UInt8>, from source: SocketAddress, to local: LocalAddressID, now: Instant,
     identity: inout LocalIdentity
   ) {
+    if attempt != nil { server.nodes.handleCard(bytes, from: source, now: now) }
     guard route.reaches(source) else { return }
     detour.handleControl(byRelay: local.isRelay)
     if case .control(.reset) = Demultiplexer.classify(bytes) {
@@ -75,30 +76,12 @@ extension RendezvousLink {
           receipt: configuration.name == nil ? nil : server.receipt),
         expected: server.nodes.expected(server.expectedID), card: server.presentCard,
         patience: server.nodes.patience, now: now)
+      if server.nodes.isService, association == nil {
+        server.nodes.beginAttempt(nonce: random.next() | 1, now: now)
+      }
     } catch {
       events.append(.registration(.failed(.notUnderstood)))
     }
-  }
-
-  mutating func driveAttempt(
-    now: Instant, identity: borrowing LocalIdentity, isInCall: Bool
-  ) {
-    guard let due = attempt?.wakeUp() ?? nil, due <= now else { return }
-    let time = schedule.initTime(unixMilliseconds: unixMilliseconds(now: now))
-    let hasFailed = attempt?.handleTimeout(
-      identity: identity, time: time, connectionID: ConnectionID(random: &random),
-      random: &random, now: now)
-    if let doubt = attempt?.popDoubt(), !server.nodes.isService {
-      events.append(.registration(.doubted(doubt)))
-    }
-    guard hasFailed == true else { return }
-    let failure = attempt?.failure() ?? .noAnswer
-    guard attempt?.isFailureFinal == true, !server.nodes.isService else {
-      return NodeMove.retry(&self, after: failure, isInCall: isInCall, now: now)
-    }
-    attempt = nil
-    isStopped = true
-    events.append(.registration(.failed(failure)))
   }
 
   private mutating func establish(identity: borrowing LocalIdentity, now: Instant) {

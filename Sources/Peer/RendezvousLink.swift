@@ -126,7 +126,8 @@ struct RendezvousLink: ~Copyable {
     if let next = schedule.next, next <= now {
       NodeMove.beginNext(&self, now: now, identity: &identity)
     }
-    driveAttempt(now: now, identity: identity, isInCall: isInCall)
+    if server.nodes.isService { NodeMove.race(&self, now: now, identity: &identity) }
+    NodeMove.driveAttempt(of: &self, now: now, identity: identity, isInCall: isInCall)
     if lineProbe.hasExpired(now: now) { endProbe(.noAnswer, now: now) }
     if !isStopped { driveToken(now: now) }
     guard association != nil else { return }
@@ -181,6 +182,7 @@ struct RendezvousLink: ~Copyable {
     into packet: inout OutputSpan<UInt8>, now: Instant
   ) -> DatagramPath? {
     if detour.takeCopy(into: &packet) { return DatagramPath(address, local: .relay) }
+    if let address = server.nodes.scout.write(into: &packet) { return DatagramPath(address) }
     if attempt?.writePacket(into: &packet) == true {
       detour.keepCopy(of: packet, now: now)
       if attempt?.isUnanswered(after: route.patience) == true { route.turn() }
@@ -208,6 +210,7 @@ struct RendezvousLink: ~Copyable {
 
   var nextDeadline: Instant? {
     var deadline = earliest(schedule.next, attempt?.wakeUp() ?? nil)
+    if attempt != nil { deadline = earliest(deadline, server.nodes.scout.deadline) }
     deadline = earliest(deadline, association?.wakeUp() ?? nil)
     deadline = earliest(
       deadline, lineProbe.nextDeadline(canSend: association?.carriesProbes() ?? false))

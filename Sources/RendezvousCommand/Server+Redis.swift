@@ -52,12 +52,12 @@ extension Server {
         throw RedisError("its clock tells no time")
       }
       store.handleConnection()
-      _ = store.free(name, now: now)
+      _ = NameFreeing.begin(name, in: store, now: now)
       while let command = store.pollCommand() {
         try connection.append(command)
         store.handle(try connection.nextReply(), to: command.number)
       }
-      do throws(StoreFailure) { return try store.pollFreed() } catch {
+      do throws(StoreFailure) { return try NameFreeing.outcome(in: store) } catch {
         throw RedisError(error.reason)
       }
     } catch { throw .redis(redis.address, error) }

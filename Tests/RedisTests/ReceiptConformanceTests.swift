@@ -84,9 +84,9 @@ import Wire
     #expect(try store.bind(name, to: alice, now: start) == .granted)
     let receipt = try #require(try store.receipt(now: start))
     try store.listen()
-    #expect(store.shared.free(name, now: start + day))
+    #expect(NameFreeing.begin(name, in: store.shared, now: start + day))
     try store.serve()
-    #expect(try store.shared.pollFreed() == alice)
+    #expect(try NameFreeing.outcome(in: store.shared) == alice)
     #expect(try store.hear() == [.nameMoved(NameMoved(name: name, owner: nil))])
     #expect(try store.owner(of: name, now: start + day) == nil)
     #expect(store.shared.restore(alice, name: name, now: start + day))
@@ -101,9 +101,9 @@ import Wire
     #expect(try store.bind(name, to: alice, now: later, showing: receipt) == .regained)
     #expect(try store.bind(name, to: bob, now: later, showing: newer) == .regained)
     #expect(try store.bind(name, to: alice, now: later, showing: receipt) == .taken)
-    #expect(store.shared.free(try self.name("nobody"), now: later))
+    #expect(try NameFreeing.begin(self.name("nobody"), in: store.shared, now: later))
     try store.serve()
-    #expect(try store.shared.pollFreed() == nil)
+    #expect(try NameFreeing.outcome(in: store.shared) == nil)
   }
 }
 
@@ -120,7 +120,7 @@ extension StoreUnderTest {
   /// For the name that was given last.
   fileprivate func receipt(now: UInt64) throws -> OpaqueReceipt? {
     var last: NameBinding?
-    while let binding = shared.pollBinding() { last = binding }
-    return last.flatMap { shared.receipt(for: $0, now: now) }
+    while let binding = shared.tidings.bindings.popFirst() { last = binding }
+    return last.flatMap { $0.receipt(in: shared, now: now) }
   }
 }

@@ -6,7 +6,7 @@ import Wire
 @testable import Rendezvous
 
 /// Who has a name where Redis has lost whose it was (docs/protocol/cluster.md §9): `NameReceipt`,
-/// `SharedStore+Receipts`, `NameMoved`.
+/// `NameFreeing`, `NameMoved`.
 @Suite struct NameReceiptTests {
   private let world = ClusterWorld()
   private let alice = TestClient(1)
@@ -111,7 +111,7 @@ import Wire
     #expect(carol.closes.first == (isBobFirst ? nil : .limits))
   }
 
-  /// Method: carol is registered when Redis loses all a second time, and her node restores the name.
+  /// Method: carol is registered when Redis loses all again, and her node restores the name.
   @Test func `a name that was restored has the rank of before`() throws {
     loseToCarol()
     world.redis.loseAll()
@@ -143,8 +143,7 @@ import Wire
 
   // MARK: - Receipts that are worth nothing
 
-  @Test func `a receipt is for one name and one identity, and for nothing that was changed`() throws
-  {
+  @Test func `a receipt is for one name and identity, and nothing in it can be changed`() throws {
     loseToCarol()
     let good = try #require(bob.receipt)
     let dave = TestClient(5)
@@ -157,10 +156,9 @@ import Wire
       var bytes = good.bytes
       bytes[index] ^= 1
       bob.receipt = OpaqueReceipt(bytes)
-      #expect(
-        try store(1).check(
-          bob.receipt, for: name, of: bob.id, now: Server.unixSeconds)
-          == nil)
+      let found = NameReceipt.check(
+        bob.receipt, for: name, of: bob.id, in: try store(1), now: Server.unixSeconds)
+      #expect(found == nil)
     }
     #expect(join(bob, 1, "bob") == .nameTaken)
     #expect(try store(1).counters.receiptsInvalid >= 28)
@@ -173,8 +171,8 @@ import Wire
     for (issued, counts) in [(0, true), (363, true), (364, false), (-1, true), (-2, false)] {
       let moment = UInt64(Int64(Server.unixSeconds) - Int64(issued) * Int64(day))
       let made = store.keys.receipt(for: name, of: bob.id, NameRank(grantedAt: 5), issued: moment)
-      let found = store.check(
-        OpaqueReceipt(made.bytes), for: name, of: bob.id, now: Server.unixSeconds)
+      let found = NameReceipt.check(
+        OpaqueReceipt(made.bytes), for: name, of: bob.id, in: store, now: Server.unixSeconds)
       #expect((found != nil) == counts, "issued \(issued) days ago")
     }
     #expect(NameReceipt.life + day == StoreLimits().nameLife)
@@ -203,9 +201,9 @@ import Wire
     world.run(.seconds(2))
     let name = try #require(PeerName("bob"))
     let now = Server.unixSeconds + world.nodes[0].now.nanoseconds / 1_000_000_000
-    #expect(try store().free(name, now: now))
+    #expect(try NameFreeing.begin(name, in: store(), now: now))
     world.run(.seconds(1))
-    #expect(try store().pollFreed() == bob.id)
+    #expect(try NameFreeing.outcome(in: store()) == bob.id)
     #expect(bob.closes.first == .limits)
     #expect(join(carol, 0, "bob") == .nameGranted)
     bob.receipt = former

@@ -84,10 +84,7 @@ struct EndpointSetup: ~Copyable {
     let pin = known.rendezvous(target.text)
     settings.rendezvousID = target.id ?? pin?.id
     if let pin, target.id == nil || target.id == pin.id { settings.rendezvousCard = pin.card }
-    if let root = settings.rendezvousID {
-      settings.rendezvousNodes = known.nodes(of: root)
-      settings.nameReceipt = name.map { known.receipt(for: $0, at: root) } ?? []
-    }
+    if let root = settings.rendezvousID { known.recall(root, in: &settings) }
     settings.policy.preparation = CallPolicy.Preparation(configuration.pathPolicy)
     settings.policy.mostCalls = configuration.maximumCalls
     settings.presence = PresenceKind(configuration.presence)
@@ -161,6 +158,14 @@ struct EndpointSetup: ~Copyable {
     } catch {
       throw .systemFailure("listing the network interfaces", detail: error.reason)
     }
+  }
+}
+
+extension KnownIdentities {
+  /// What was kept of a service.
+  fileprivate func recall(_ service: PeerID, in settings: inout PeerConfiguration) {
+    settings.rendezvousNodes = nodes(of: service)
+    settings.nameReceipt = settings.name.map { receipt(for: $0, at: service) } ?? []
   }
 }
 

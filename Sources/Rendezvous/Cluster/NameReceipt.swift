@@ -1,5 +1,5 @@
 package import Primitives
-import Wire
+package import Wire
 
 /// Which of two owners of a name goes first where Redis has lost whose it is: the lower one
 /// (docs/protocol/cluster.md §9). 33 bits, so that 5 bytes hold it.
@@ -109,4 +109,115 @@ struct NameBinding {
   let rank: NameRank?
   /// What the clock of Redis showed, in seconds since 1970.
   let clock: UInt64
+}
+
+extension NameReceipt {
+  /// What counts of a receipt, before Redis is asked for anything: `nil` = nothing.
+  static func check(
+    _ receipt: OpaqueReceipt?, for name: PeerName?, of id: PeerID, in store: SharedStore,
+    now: UInt64
+  ) -> NameReceipt? {
+    guard let receipt, let name else { return nil }
+    guard let read = store.keys.read(receipt, for: name, of: id) else {
+      store.counters.receiptsInvalid &+= 1
+      return nil
+    }
+    return read.isInForce(now: now) ? read : nil
+  }
+
+  /// What scripts are told of one: rank and moment of issue, both empty where there is none.
+  static func words(_ receipt: NameReceipt?) -> [[UInt8]] {
+    guard let receipt else { return [[], []] }
+    return [SharedStore.digits(receipt.rank.rawValue), SharedStore.digits(receipt.issued)]
+  }
+}
+
+extension NameBinding {
+  /// The name and its owner, sealed · the clock of Redis in s · 1 where it was given back; or 0 not
+  /// given now, 2 another one has it.
+  static func handle(
+    _ reply: SharedReply, of name: PeerName, to id: PeerID, in store: SharedStore
+  ) {
+    guard let list = reply.list, list.count == 3, let sealed = list[0].bytes,
+      let clock = list[1].number, let isRegained = list[2].number,
+      store.keys.open(sealed, at: store.keys.hash(.name, name.bytes)) == id.bytes
+    else { return reply.number == 2 ? store.noteBereft(id) : store.noteOwed(id) }
+    if isRegained == 1 { store.counters.namesRegained &+= 1 }
+    var rank: NameRank?
+    if case .rank(let known) = NonceMark(of: sealed) { rank = known }
+    let binding = NameBinding(id: id, name: name, rank: rank, clock: UInt64(clamping: clock))
+    if !store.tidings.bindings.append(binding) { store.counters.repliesInvalid &+= 1 }
+  }
+
+  /// What the owner of a name keeps; `nil` where nobody knows since when it is.
+  func receipt(in store: SharedStore, now: UInt64) -> OpaqueReceipt? {
+    guard let rank else { return nil }
+    let issued = AskedName.time(clock, now: now)
+    store.counters.receiptsMade &+= 1
+    return OpaqueReceipt(store.keys.receipt(for: name, of: id, rank, issued: issued).bytes)
+  }
+
+  /// Redis has written it down: the programs that wait for a receipt are given one.
+  func deliver(in machine: inout RendezvousMachine, from store: SharedStore, now: Instant) {
+    for slot in machine.registry.all(of: id) where machine.registry.name(of: slot) == name {
+      guard machine.registry.setRank(rank, of: slot),
+        let receipt = receipt(in: store, now: machine.settings.unixSeconds(now))
+      else { continue }
+      let message = NameReceiptMessage(name: name, receipt: receipt)
+      let bytes = RendezvousMessage.nameReceipt(message).bytes
+      _ = machine.send(bytes, to: slot, life: AnswerTerms.life, now: now)
+    }
+  }
+}
+
+/// An operator takes a name from whoever has it. Receipts from before count no more.
+package enum NameFreeing {
+  /// Whether it is on its way; `outcome` says what came of it.
+  package static func begin(_ name: PeerName, in store: SharedStore, now: UInt64) -> Bool {
+    let hash = store.keys.hash(.name, name.bytes)
+    let mark = store.keys.seal([], at: place + hash, mark: .freed(now), random: &store.random)
+    let word = store.seal(.nameMoved(NameMoved(name: name, owner: nil)))
+    let life = SharedStore.digits(NameReceipt.life * 1000)
+    return store.queue(.free, [hash, mark, word, life], .freed(name)) != nil
+  }
+
+  /// Whose the name was: sealed, or none.
+  static func handle(_ reply: SharedReply, of name: PeerName, in store: SharedStore) {
+    if case .failed(let reason) = reply {
+      store.tidings.freed = .failure(StoreFailure(reason))
+      return
+    }
+    let place = store.keys.hash(.name, name.bytes)
+    let plain = reply.bytes.flatMap { store.keys.open($0, at: place) }
+    store.tidings.freed = .success(plain.flatMap { PeerID($0) })
+  }
+
+  /// Whose the name was that was freed, once; `nil` = nobody's.
+  package static func outcome(in store: SharedStore) throws(StoreFailure) -> PeerID? {
+    guard let freed = store.tidings.freed.take() else {
+      throw StoreFailure("Redis has not answered")
+    }
+    return try freed.get()
+  }
+
+  static let place = Array("freed".utf8)
+}
+
+/// What came of commands, until a machine asks.
+struct Tidings {
+  /// Programs here that have a newer session at another node.
+  var moved = BoundedQueue<ProgramMoved>(limit: SharedStore.clientLimit)
+  var bindings = BoundedQueue<NameBinding>(limit: SharedStore.clientLimit)
+  var freed: Result<PeerID?, StoreFailure>?
+}
+
+extension ClusterKeys {
+  /// When an operator freed a name, in seconds since 1970; `nil` for what no operator has said.
+  borrowing func timeOfFreeing(_ name: PeerName, _ sealed: [UInt8]) -> UInt64? {
+    let place = NameFreeing.place + hash(.name, name.bytes)
+    guard open(sealed, at: place) == [], case .freed(let seconds) = NonceMark(of: sealed) else {
+      return nil
+    }
+    return seconds
+  }
 }

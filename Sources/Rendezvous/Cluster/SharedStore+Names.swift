@@ -44,7 +44,7 @@ extension SharedStore {
     let rank = asked?.rank(now: now) ?? NameRank(grantedAt: now)
     let owner = keys.seal(id.bytes, at: hash, mark: .rank(rank), random: &random)
     let arguments =
-      [keys.hash(.identity, id.bytes), hash, owner] + terms(now) + shown(asked?.receipt)
+      [keys.hash(.identity, id.bytes), hash, owner] + terms(now) + NameReceipt.words(asked?.receipt)
       + [seal(.nameMoved(NameMoved(name: name, owner: id)))]
     guard queue(.bind, arguments, .bound(id, name)) != nil else { throw Self.full }
     registrations[id]?.verdicts[name] = .owned
@@ -140,9 +140,10 @@ extension SharedStore {
     switch wish {
     case .registration(let id, let asked, let claimed, let receipt):
       let names = [asked, claimed].map { name in name.map { keys.hash(.name, $0.bytes) } ?? [] }
-      let receipt = check(receipt, for: asked, of: id, now: now)
+      let receipt = NameReceipt.check(receipt, for: asked, of: id, in: self, now: now)
       return (
-        .register, [keys.hash(.identity, id.bytes)] + names + terms(now) + shown(receipt),
+        .register,
+        [keys.hash(.identity, id.bytes)] + names + terms(now) + NameReceipt.words(receipt),
         .registration(id, asked: asked, claimed: claimed, receipt)
       )
     case .find(let target): return (.find, arguments(target, now), .found(target))

@@ -146,8 +146,8 @@ package final class SharedStore: RegistrationStore {
         counters.repliesInvalid &+= 1
       }
     case .promise(let id): if (reply.number ?? -1) != 1 { noteOwed(id) }
-    case .bound(let id, let name): handleBinding(reply, of: name, to: id)
-    case .freed(let name): handleFreeing(reply, of: name)
+    case .bound(let id, let name): NameBinding.handle(reply, of: name, to: id, in: self)
+    case .freed(let name): NameFreeing.handle(reply, of: name, in: self)
     case .restored(let id): handleRestoration(reply, of: id)
     case .announced(let record): handleAnnouncement(reply, of: record)
     case .beat(let sent):

@@ -73,7 +73,9 @@ struct StoreWork {
     }
     shared.forgetFound()
     ChannelService.settleHomes(in: &machine, now: now)
-    while let binding = shared.pollBinding() { machine.handle(binding, in: shared, now: now) }
+    while let binding = shared.tidings.bindings.popFirst() {
+      binding.deliver(in: &machine, from: shared, now: now)
+    }
     while let program = shared.pollMoved() { program.deliver(in: &machine, now: now) }
     if let bans = shared.pollBans() { ChannelService.merge(bans, in: &machine, now: now) }
   }

@@ -110,18 +110,6 @@ extension RendezvousMachine {
     return status
   }
 
-  /// The store has written down whose a name is.
-  mutating func handle(_ binding: NameBinding, in store: SharedStore, now: Instant) {
-    for slot in registry.all(of: binding.id) where registry.name(of: slot) == binding.name {
-      guard registry.setRank(binding.rank, of: slot),
-        let receipt = store.receipt(for: binding, now: settings.unixSeconds(now))
-      else { continue }
-      let message = NameReceiptMessage(name: binding.name, receipt: receipt)
-      _ = send(
-        RendezvousMessage.nameReceipt(message).bytes, to: slot, life: AnswerTerms.life, now: now)
-    }
-  }
-
   /// Whether the owner of a card has given up its device key.
   func hasSuperseded(_ card: ContactCard) throws(StoreFailure) -> Bool {
     try store.content(of: card.id)?.supersedes(card.content) ?? false

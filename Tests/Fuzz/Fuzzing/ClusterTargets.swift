@@ -127,7 +127,7 @@ extension FuzzTarget {
       case 1: _ = store.fetch(.find(.id(.zero)), now: 9)
       case 2: store.fetchBans()
       case 4: store.beat(isComplete: true, now: .zero)
-      case 5: if let name { _ = store.free(name, now: 9) }
+      case 5: if let name { _ = NameFreeing.begin(name, in: store, now: 9) }
       default: _ = store.open(Array(rest))
       }
       while let command = store.pollCommand() {
@@ -139,7 +139,7 @@ extension FuzzTarget {
       while let command = store.pollCommand() {
         store.handle(SharedReply(fuzzing: &rest), to: command.number)
       }
-      _ = try? store.pollFreed()
+      _ = try? NameFreeing.outcome(in: store)
       if let name { _ = try? store.owner(of: name, now: 9) }
       _ = try? store.card(of: .zero)
       _ = try? store.bans(now: 9)

@@ -21,6 +21,8 @@ package final class SimulatedRendezvous {
   package var tokenKey: TokenPublicKey?
   /// Relays that may register.
   package var relayIDs: Set<PeerID> = []
+  /// Of processes that are started from now on.
+  package var limits = ServerLimits()
   /// How long tickets for pairs are good; `nil` = as usual.
   package var pairTicketLife: Duration?
   /// The list that it gives to clients; `nil` = it is no node of a service.
@@ -73,7 +75,8 @@ package final class SimulatedRendezvous {
       shared = makeShared?(id, random.split())
       shared?.home = store
       host.start(
-        RendezvousMachine(settings, store: shared ?? store, random: random.split()),
+        RendezvousMachine(
+          settings, store: shared ?? store, limits: limits, random: random.split()),
         now: simulator.now)
     } catch {
       simulator.log.note(at: simulator.now, "the rendezvous cannot start: \(error)")

@@ -42,6 +42,10 @@ final class ClusterNode {
   var isRunning: Bool { rendezvous.host.isRunning }
   private var isBlocked: Bool { isCut || !cluster.isRedisAnswering }
 
+  var counters: ServerCounters? {
+    rendezvous.host.command(now: cluster.world.now) { machine, _ in machine.counters }
+  }
+
   /// A session of an identity stands here.
   func hasSession(of id: PeerID) -> Bool {
     let found = rendezvous.host.command(now: cluster.world.now) { machine, now in

@@ -11,13 +11,18 @@ package final class SimulatedService {
   private let cluster: SimulatedCluster
   private var peerCount = 0
 
-  /// - Parameter serial: Of the list that all nodes have.
-  package init(seed: UInt64, nodeCount: Int = 3, serial: UInt64 = 7) {
+  /// - Parameters:
+  ///   - serial: Of the list that all nodes have.
+  ///   - pace: How many handshakes each node answers in a second; `nil` = as many as usual.
+  package init(seed: UInt64, nodeCount: Int = 3, serial: UInt64 = 7, pace: UInt64? = nil) {
     var random = RandomSource(seed: seed)
     root = RootKey(random: &random)
     world = CallWorld(seed: seed, keepsText: true) { SimulatedCluster.share($0) }
     world.mediaInterval = .milliseconds(20)
     cluster = SimulatedCluster(world, nodeCount: nodeCount)
+    if let pace {
+      for node in cluster.nodes { node.rendezvous.limits.keyAgreementsPerSecond = pace }
+    }
     if let list = list(serial: serial) { give(list) }
     world.run(.seconds(2))
   }
@@ -71,13 +76,13 @@ package final class SimulatedService {
 
   /// - Parameter dialled: The node whose address the program is given.
   package func addPeer(
-    dialling dialled: Int = 0, nodes: NodeList? = nil,
+    _ access: AccessConditions = .lan, dialling dialled: Int = 0, nodes: NodeList? = nil,
     configure: ((inout PeerConfiguration) -> Void)? = nil
   ) -> SimulatedPeer? {
     peerCount += 1
     guard let name = PeerName("person-\(peerCount)-of-the-canaries") else { return nil }
     let (address, pin) = (address(of: dialled), root.id)
-    return world.addPeer(name) {
+    return world.addPeer(name, access) {
       $0.rendezvous = address
       $0.rendezvousID = pin
       $0.rendezvousNodes = nodes?.bytes ?? []
@@ -86,6 +91,15 @@ package final class SimulatedService {
   }
 
   // MARK: - Faults
+
+  /// INITs and CARD_REQUESTs that the nodes which run have had.
+  package var initiations: UInt64 {
+    cluster.nodes.reduce(0) { $0 + ($1.counters?.initiations ?? 0) }
+  }
+
+  package var cardsSent: UInt64 {
+    cluster.nodes.reduce(0) { $0 + ($1.counters?.cardsSent ?? 0) }
+  }
 
   package func kill(_ node: Int) { cluster.nodes[node].crash() }
 
