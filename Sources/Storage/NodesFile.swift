@@ -51,7 +51,7 @@ package struct NodesFile: Sendable {
   }
 }
 
-/// That a name is an identity's, as a service has said it last (docs/protocol/cluster.md §9).
+/// That a name is an identity's, as a service has said it last (docs/protocol/cluster.md §10).
 package struct KeptReceipt: Hashable, Sendable {
   /// What the service is known by: its root, or the rendezvous itself.
   package var service: PeerID

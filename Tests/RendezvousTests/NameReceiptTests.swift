@@ -5,7 +5,7 @@ import Wire
 
 @testable import Rendezvous
 
-/// Who has a name where Redis has lost whose it was (docs/protocol/cluster.md §9): `NameReceipt`,
+/// Who has a name where Redis has lost whose it was (docs/protocol/cluster.md §10): `NameReceipt`,
 /// `NameFreeing`, `NameMoved`.
 @Suite struct NameReceiptTests {
   private let world = ClusterWorld()

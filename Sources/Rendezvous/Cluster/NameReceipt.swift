@@ -2,7 +2,7 @@ package import Primitives
 package import Wire
 
 /// Which of two owners of a name goes first where Redis has lost whose it is: the lower one
-/// (docs/protocol/cluster.md §9). 33 bits, so that 5 bytes hold it.
+/// (docs/protocol/cluster.md §10). 33 bits, so that 5 bytes hold it.
 package struct NameRank: Comparable, Hashable, Sendable {
   package let rawValue: UInt64
 

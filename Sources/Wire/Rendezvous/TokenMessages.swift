@@ -68,7 +68,7 @@ package enum TokenResult: Hashable, Sendable {
 }
 
 /// What a service of several nodes gives to the owner of a name, who keeps it and shows it again
-/// (docs/protocol/cluster.md §9). Only the service knows what it says.
+/// (docs/protocol/cluster.md §10). Only the service knows what it says.
 package struct OpaqueReceipt: Hashable, Sendable {
   package let bytes: [UInt8]
 
