@@ -57,27 +57,42 @@ struct HandshakeQueueTests {
   @Test func `as many wait as may, and four of them go on in a turn`() throws {
     let server = Server()
     var queue = HandshakeQueue(limit: 8)
-    for _ in 0..<4 { #expect(queue.admitsAtOnce()) }
-    #expect(!queue.admitsAtOnce() && queue.nextDeadline == nil)
+    var atOnce = 0
+    while queue.admitsAtOnce() { atOnce += 1 }
+    #expect(atOnce == 4 && queue.nextDeadline == nil)
+    var appended = 0
     for number in 0..<10 as Range<UInt8> {
-      let bytes = Self.initiation(Self.client(Int(number)), server)
+      let client = Self.client(Int(number))
+      let bytes = Self.initiation(client, server)
       var reader = ByteReader(bytes.span)
+      let packet = try InitPacket(parsing: &reader)
       let entry = HandshakeQueue.Entry(
-        try InitPacket(parsing: &reader), copying: bytes.span, keyIndex: 0,
-        from: Self.client(Int(number)).address, to: .unspecified,
-        fingerprint: try #require(Bytes16(Array(repeating: number, count: 16))),
+        packet, copying: bytes.span, keyIndex: 0, from: client.address, to: .unspecified,
+        fingerprint: try Self.fingerprint(number),
         now: server.now + .milliseconds(Int64(number)))
-      #expect(queue.append(entry) == (number < 8))
-      if number == 0 { #expect(entry.bytes == bytes) }
+      #expect(entry.bytes == bytes)
+      if queue.append(entry) { appended += 1 }
     }
-    #expect(queue.popFirst() == nil, "the turn has had its four")
+    #expect(appended == 8)
+    let early = queue.popFirst()
+    #expect(early?.keyIndex == nil, "the turn has had its four")
     queue.beginTurn()
     #expect(queue.nextDeadline == server.now)
     for number in 0..<4 as Range<UInt8> {
-      #expect(queue.popFirst()?.fingerprint == Bytes16(Array(repeating: number, count: 16)))
+      let popped = queue.popFirst()
+      let next = try #require(popped)
+      #expect(try next.fingerprint == Self.fingerprint(number))
+      #expect(!queue.contains(next.fingerprint))
     }
-    #expect(queue.popFirst() == nil && !queue.admitsAtOnce())
+    let fifth = queue.popFirst()
+    let isAdmitted = queue.admitsAtOnce()
+    #expect(fifth?.keyIndex == nil && !isAdmitted)
     #expect(queue.nextDeadline == server.now + .milliseconds(4))
+    #expect(queue.contains(try Self.fingerprint(4)))
+  }
+
+  private static func fingerprint(_ number: UInt8) throws -> Bytes16 {
+    try #require(Bytes16(Array(repeating: number, count: 16)))
   }
 
   @Test func `who goes away begins none of those that wait`() {
