@@ -38,7 +38,7 @@ struct HandshakeQueueTests {
     #expect(server.nextDeadline == server.now, "the others wait for no packet")
     server.run(.milliseconds(1))
     #expect(server.counters.handshakes - begun == 40)
-    #expect(clients.allSatisfy(\.isRegistered))
+    #expect(clients.allSatisfy { $0.isRegistered })
   }
 
   @Test func `one that waits is not done twice, and in its order`() {
@@ -50,7 +50,7 @@ struct HandshakeQueueTests {
     server.receiveTogether(packets)
     server.run(.milliseconds(1))
     #expect(server.counters.handshakes == 10)
-    #expect(clients.allSatisfy(\.isRegistered))
+    #expect(clients.allSatisfy { $0.isRegistered })
   }
 
   /// Goal: memory for what waits has its limit.
