@@ -285,7 +285,7 @@ let package = Package(
       [
         "Earshot", "Rendezvous", "Reactor", "SecureSession", "Cryptography", "Wire", "Primitives",
         "Peer", "Audio", "Video", "Storage", "Relay", "Tokens", "PortMapping", "Simulation",
-        "Channels", "Forwarding",
+        "Channels", "Forwarding", "Calling",
       ]),
     tests(
       "RedisTests",

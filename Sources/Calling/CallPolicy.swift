@@ -21,7 +21,7 @@ package struct CallPolicy: Hashable, Sendable {
     didSet { mostCalls = min(max(mostCalls, 1), CallLimits.mostCalls) }
   }
   /// Calls that have become channels, or are about to: each has room for its members as well.
-  package var channelRooms = 0
+  package private(set) var channelRooms: Set<ObjectIdentifier> = []
   /// From INVITE until the answer; `nil` = as long as the two users like.
   package var ringTimeout: Duration? = .seconds(15)
   /// The callee's own limit, so that a caller who asked for no timeout and is gone does not ring
@@ -51,7 +51,12 @@ package struct CallPolicy: Hashable, Sendable {
 
   /// Calls at once with the room that channels take.
   package var callLimit: Int {
-    min(CallLimits.mostCalls, max(mostCalls, CallLimits.channelCalls * channelRooms))
+    min(CallLimits.mostCalls, max(mostCalls, CallLimits.channelCalls * channelRooms.count))
+  }
+
+  /// A call becomes a channel, or ceases to be one.
+  package mutating func setRoom(_ isNeeded: Bool, of channel: ObjectIdentifier) {
+    if isNeeded { channelRooms.insert(channel) } else { channelRooms.remove(channel) }
   }
 
   func preparesOnRinging(isFamiliar: Bool) -> Bool {

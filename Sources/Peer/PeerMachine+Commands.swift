@@ -144,17 +144,8 @@ extension PeerMachine {
   /// What the users of a call's two sides have given each other; `nil` when it is gone.
   package func words(of callID: CallID) -> CallWords? { link(callID)?.words }
 
-  /// How many calls there may be at once from now on; those that there are go on.
-  package mutating func setMostCalls(_ count: Int) { ledger.policy.mostCalls = count }
-
-  /// How many more calls there may be now.
-  package var callRoom: Int { ledger.room }
-
-  /// A call becomes a channel, or ceases to be one: its members' calls have room beside the others.
-  package mutating func addChannelRoom() { ledger.policy.channelRooms += 1 }
-  package mutating func removeChannelRoom() {
-    ledger.policy.channelRooms = max(0, ledger.policy.channelRooms - 1)
-  }
+  /// How calls behave from now on; those that there are go on.
+  package mutating func setPolicy(_ set: (inout CallPolicy) -> Void) { set(&ledger.policy) }
 
   /// The media of a call.
   package func media(of callID: CallID) -> CallMedia? { link(callID)?.media }

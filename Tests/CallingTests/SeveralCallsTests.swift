@@ -124,15 +124,18 @@ import Wire
   @Test func `channels have room beside the other calls, together no more than there may be`() {
     var policy = CallPolicy()
     policy.mostCalls = 2
-    policy.channelRooms = 1
-    #expect(policy.callLimit == 8)
+    final class Channel {}
+    let channels = (0..<9).map { _ in Channel() }
+    for _ in 0..<2 { policy.setRoom(true, of: ObjectIdentifier(channels[0])) }
+    #expect(policy.callLimit == 8, "each has room once")
     policy.mostCalls = 12
     #expect(policy.callLimit == 12)
-    policy.channelRooms = 3
+    for channel in channels.prefix(3) { policy.setRoom(true, of: ObjectIdentifier(channel)) }
     #expect(policy.callLimit == 24)
-    policy.channelRooms = 9
+    for channel in channels { policy.setRoom(true, of: ObjectIdentifier(channel)) }
     #expect(policy.callLimit == 32)
-    (policy.channelRooms, policy.mostCalls) = (0, 1)
+    for channel in channels { policy.setRoom(false, of: ObjectIdentifier(channel)) }
+    policy.mostCalls = 1
     #expect(policy.callLimit == 1)
   }
 }

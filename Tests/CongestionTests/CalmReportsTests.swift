@@ -6,6 +6,22 @@ import Wire
 
 /// How often a member reports the sound that a relay sends it: `ArrivalCalm` beside the usual pace.
 @Suite struct CalmReportsTests {
+  /// Goal: as in the world, but for what it is asked.
+  @Test func `calm ends with trouble, and with more than one host`() {
+    var calm = ArrivalCalm()
+    for number in 0..<300 as Range<UInt64> {
+      calm.noteArrival(number, isSound: true, now: at(1000 + number * 20))
+      if number % 40 == 0 { calm.noteReport(now: at(1000 + number * 20)) }
+    }
+    #expect(calm.holds(now: at(7000)))
+    calm.noteArrival(300, isSound: false, now: at(7001))
+    #expect(!calm.holds(now: at(7002)) && calm.holds(now: at(12_002)))
+    for number in 301..<420 as Range<UInt64> {
+      calm.noteArrival(number, isSound: true, now: at(12_002))
+    }
+    #expect(!calm.holds(now: at(12_003)), "so many come from no single host")
+  }
+
   /// A stream for a minute, and when reports of it went, in ms.
   private struct Stream {
     var frame: UInt64 = 20

@@ -1,3 +1,4 @@
+import Calling
 import Peer
 import Reactor
 import Testing
@@ -216,5 +217,5 @@ import Testing
 
 extension Endpoint {
   /// How many more calls there may be.
-  fileprivate var callRoom: Int { driver.readMachine { $0.callRoom } }
+  fileprivate var callRoom: Int { driver.readMachine { $0.ledger.room } }
 }

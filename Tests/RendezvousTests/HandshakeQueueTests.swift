@@ -66,10 +66,11 @@ struct HandshakeQueueTests {
       let bytes = Self.initiation(client, server)
       var reader = ByteReader(bytes.span)
       let packet = try InitPacket(parsing: &reader)
-      let entry = HandshakeQueue.Entry(
-        packet, copying: bytes.span, keyIndex: 0, from: client.address, to: .unspecified,
+      var entry = HandshakeQueue.Entry(
+        packet, keyIndex: 0, from: client.address, to: .unspecified,
         fingerprint: try Self.fingerprint(number),
         now: server.now + .milliseconds(Int64(number)))
+      entry.keep(bytes.span)
       #expect(entry.bytes == bytes)
       if queue.append(entry) { appended += 1 }
     }

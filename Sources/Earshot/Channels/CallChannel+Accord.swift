@@ -66,7 +66,8 @@ extension CallChannel {
       await calls.say(.asked, on: accord.question?.asker ?? first)
     case .join(let invitation): _ = await join(invitation)
     case .move(let invitation): await move(to: invitation)
-    case .renew(let invitation): await calls.renew(invitation.token, of: channel)
+    case .renew(let invitation):
+      await calls.renew(invitation.token, of: channel, for: .other)
     case .decline(let word):
       emit(.declined)
       await calls.say(word, on: first)
@@ -93,7 +94,7 @@ extension CallChannel {
 
   /// - Returns: Whether it is being joined.
   private func join(_ invitation: ChannelInvitation) async -> Bool {
-    await makeRoom()
+    await calls.setRoom(true)
     do throws(EarshotError) {
       channel = try await endpoint.join(invitation.channel, as: .host, token: invitation.token)
       awaitAnswer()
@@ -102,7 +103,7 @@ extension CallChannel {
     } catch {
       accord.end()
       emit(.failed(error, .other))
-      if !standing.isOpen { await returnRoom() }
+      if !standing.isOpen { await calls.setRoom(false) }
       return false
     }
   }

@@ -9,7 +9,7 @@ extension CallChannel {
   /// Rings at somebody, who comes in by accepting.
   func ring(at target: String) async throws(EarshotError) -> CallID {
     if let trouble = await trouble(with: target) { throw trouble.error }
-    await makeRoom()
+    await calls.setRoom(true)
     do throws(EarshotError) {
       let call = try await calls.begin(target, CallChannelMarks.invitation)
       let id = PeerID(target)
@@ -17,7 +17,7 @@ extension CallChannel {
       people.add(call, id, name, by: basis, target: target, .invited)
       return call
     } catch {
-      if !standing.isOpen { await returnRoom() }
+      if !standing.isOpen { await calls.setRoom(false) }
       throw error
     }
   }
@@ -102,25 +102,22 @@ extension CallChannel {
     guard let key, let channel else { return }
     let own = key.pass(
       to: endpoint.id, for: channel.name, life: CallChannelTimes.memberLife, mayManage: true)
-    do throws(EarshotError) {
-      try await channel.renewToken(own)
-    } catch {
-      emit(.failed(error, .upkeep))
-    }
+    await calls.renew(own, of: channel, for: .upkeep)
     for (user, call) in links.linked {
       if let inviter = accord.inviter(of: user.id) {
         await handToInviter(of: user.id, inviter)
       } else {
-        await renewPass(of: call)
+        await renewPass(of: call, for: .upkeep)
       }
     }
   }
 
-  private func renewPass(of call: CallID) async {
+  /// What it has from then on holds for as long as the channel does.
+  private func renewPass(of call: CallID, for sake: Sake) async {
     do throws(EarshotError) {
       try await pass(call, life: CallChannelTimes.memberLife)
     } catch {
-      emit(.failed(error, .upkeep))
+      emit(.failed(error, sake))
     }
   }
 
@@ -142,13 +139,7 @@ extension CallChannel {
     links.add(user)
     guard let call else { return }
     links.begin(call, with: user.uid)
-    guard key != nil else { return }
-    do throws(EarshotError) {
-      // It is there: what it has now holds for as long as the channel does.
-      try await pass(call, life: CallChannelTimes.memberLife)
-    } catch {
-      emit(.failed(error, .minor))
-    }
+    if key != nil { await renewPass(of: call, for: .minor) }
   }
 
   /// Who came in by a member's wish has its tokens of that one.
@@ -182,7 +173,7 @@ extension CallChannel {
   /// side busy.
   func answer(_ call: IncomingCall) async {
     do throws(EarshotError) {
-      guard let uid = links.caller(call.peer, own: .host, isSeatless: true) else {
+      guard !isLeft, let uid = links.caller(call.peer, own: .host, isSeatless: true) else {
         return try await endpoint.call(call.id).rejectAsBusy()
       }
       links.begin(call.id, with: uid)

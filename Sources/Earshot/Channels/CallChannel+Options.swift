@@ -1,3 +1,6 @@
+internal import Primitives
+internal import Reactor
+
 extension CallChannel {
   /// Members at the most, this one included: a mesh has no more.
   public static let mostMembers = 8
@@ -104,5 +107,32 @@ extension CallChannel {
     public var question: Question?
 
     package init() {}
+  }
+}
+
+extension CallChannel.Member {
+  /// Whoever a call is with; `nil` for one of nobody.
+  init?(_ call: CallID, _ people: CallChannelPeople, _ links: ChannelLinks) {
+    guard let name = people.name(of: call) else { return nil }
+    self.init(
+      call: call, id: people.id(of: call), name: name, uid: links.uid(of: call),
+      isInvited: people.stage(of: call) == .invited)
+  }
+}
+
+extension CallChannel.Standing {
+  static func of(
+    _ room: isolated CallChannel, _ stay: (uid: UInt32, since: Instant)?, isOpen: Bool
+  ) -> Self {
+    var now = Self()
+    (now.isOpen, now.isLeft, now.channel, now.uid) = (
+      isOpen, room.isLeft, room.channel?.name, stay?.uid
+    )
+    now.stay = stay.map { SystemClock.now - $0.since }
+    now.hasFailed = room.hasFailed
+    now.members = room.people.calls.compactMap { room.member(of: $0) }
+    now.metCount = room.links.metCount
+    now.question = room.question
+    return now
   }
 }

@@ -23,8 +23,6 @@ public actor CallChannel {
   /// Ourselves in the channel, since when.
   private var stay: (uid: UInt32, since: Instant)?
   private(set) var isLeft = false
-  /// The endpoint has room for the calls of the channel (`makeRoom`).
-  private var hasRoom = false
   /// The channel has ended, or never came to be; calls go on.
   private(set) var hasFailed = false
   var accord: CallChannelAccord
@@ -104,26 +102,19 @@ public actor CallChannel {
   }
 
   /// How things stand now; also after the end.
-  public var standing: Standing {
-    var now = Standing()
-    (now.isOpen, now.isLeft, now.channel, now.uid) = (isOpen, isLeft, channel?.name, stay?.uid)
-    now.stay = stay.map { SystemClock.now - $0.since }
-    now.hasFailed = hasFailed
-    now.members = people.calls.compactMap { member(of: $0) }
-    now.metCount = links.metCount
-    now.question = question
-    return now
-  }
+  public var standing: Standing { Standing.of(self, stay, isOpen: isOpen) }
 
   // MARK: - Inputs
 
   /// Handles one event of the endpoint, for a program that reads them in place of this
   /// (`Call.allowChannel(name:steering:)`), which also calls `advance` at `nextDeadline`.
   package func handle(_ event: EndpointEvent) async {
-    guard !isLeft else { return await handleLate(event) }
     switch event {
-    case .channel(let name, let step) where name == channel?.name: await handleStep(step)
     case .incomingCall(let call): if isMember(call) { await answer(call) }
+    case .callProgress(first, .replaced(let new)) where isLeft: first = new
+    case .callEnded(first, _) where isLeft: hasFirst = false
+    case _ where isLeft: break
+    case .channel(let name, let step) where name == channel?.name: await handleStep(step)
     case .callProgress(let call, let step): await handleProgress(step, of: call)
     case .callStateChanged(let call, .connected, _) where call != first:
       await handleConnected(call)
@@ -177,13 +168,7 @@ public actor CallChannel {
   /// The calls of the channel but the first.
   var others: [CallID] { people.calls.filter { $0 != first } }
 
-  func member(of call: CallID) -> Member? {
-    people.name(of: call).map { name in
-      Member(
-        call: call, id: people.id(of: call), name: name, uid: links.uid(of: call),
-        isInvited: people.stage(of: call) == .invited)
-    }
-  }
+  func member(of call: CallID) -> Member? { Member(call, people, links) }
 
   func schedule(_ timer: EventLoop.Token) { endpoint.loop.setDeadline(timer, nextDeadline) }
 
@@ -235,7 +220,7 @@ public actor CallChannel {
       emit(.callEnded(member, report))
       await withdraw(member.id)
     }
-    if !isOpen { await returnRoom() }
+    if !isOpen { await calls.setRoom(false) }
   }
 
   /// Whoever waits for a token of it gets none any more.
@@ -263,16 +248,6 @@ public actor CallChannel {
     }
   }
 
-  /// After the channel was left: a member that had not heard of it may still call.
-  private func handleLate(_ event: EndpointEvent) async {
-    switch event {
-    case .incomingCall(let call): if isMember(call) { await calls.reject(call.id) }
-    case .callProgress(let call, .replaced(let new)): if call == first { first = new }
-    case .callEnded(let call, _): if call == first { hasFirst = false }
-    default: break
-    }
-  }
-
   private func leave(isAlone: Bool) async {
     guard !isLeft else { return }
     isLeft = true
@@ -284,21 +259,8 @@ public actor CallChannel {
       await link.hangUp()
     }
     await channel?.leave()
-    await returnRoom()
+    await calls.setRoom(false)
     emit(.left(isAlone: isAlone))
-  }
-
-  /// Makes room for the calls of the channel, until `returnRoom`.
-  func makeRoom() async {
-    guard !hasRoom else { return }
-    hasRoom = true
-    await calls.makeRoom()
-  }
-
-  func returnRoom() async {
-    guard hasRoom else { return }
-    hasRoom = false
-    await calls.returnRoom()
   }
 
   /// The channel is being joined.

@@ -1,3 +1,4 @@
+internal import Calling
 internal import Peer
 internal import Primitives
 internal import Reactor
@@ -7,6 +8,8 @@ internal import Reactor
 struct CallChannelCalls: Sendable {
   let endpoint: Endpoint
   let options: CallChannel.Options
+  /// What tells this channel from others of the endpoint.
+  private let mark = Mark()
   /// What was set for all; `nil`: each call has what it begins with.
   var mutes: (audio: Bool?, video: Bool?)
 
@@ -72,10 +75,11 @@ struct CallChannelCalls: Sendable {
     }
   }
 
-  /// Makes room for the calls of a channel; calls that the program has besides keep theirs.
-  func makeRoom() async { await Self.makeRoom(endpoint) }
-
-  func returnRoom() async { await Self.returnRoom(endpoint) }
+  /// There is room for the calls of the channel, or no more; calls that the program has besides
+  /// keep theirs.
+  func setRoom(_ isNeeded: Bool) async {
+    await Self.setRoom(endpoint, isNeeded, of: ObjectIdentifier(mark))
+  }
 
   /// Whoever was let go, and came all the same.
   func remove(_ user: ChannelUser, of channel: Channel?) async {
@@ -87,22 +91,21 @@ struct CallChannelCalls: Sendable {
     }
   }
 
-  func renew(_ token: String, of channel: Channel?) async {
+  func renew(_ token: String, of channel: Channel?, for sake: CallChannel.Sake) async {
     do throws(EarshotError) {
       try await channel?.renewToken(token)
     } catch {
-      options.onStep(.failed(error, .other))
+      options.onStep(.failed(error, sake))
     }
   }
 
-  private static func makeRoom(_ endpoint: isolated Endpoint) {
+  private static func setRoom(
+    _ endpoint: isolated Endpoint, _ isNeeded: Bool, of mark: ObjectIdentifier
+  ) {
     guard !endpoint.isClosed else { return }
-    endpoint.driver.withMachine { machine, _ in machine.addChannelRoom() }
-  }
-
-  private static func returnRoom(_ endpoint: isolated Endpoint) {
-    guard !endpoint.isClosed else { return }
-    endpoint.driver.withMachine { machine, _ in machine.removeChannelRoom() }
+    endpoint.driver.withMachine { machine, _ in
+      machine.setPolicy { $0.setRoom(isNeeded, of: mark) }
+    }
   }
 
   private func settings(_ words: String?) -> CallOptions {
@@ -115,6 +118,10 @@ struct CallChannelCalls: Sendable {
     settings.userExtension = words
     return settings
   }
+}
+
+extension CallChannelCalls {
+  private final class Mark: Sendable {}
 }
 
 /// Why nobody can be invited into a call, or somebody cannot.

@@ -1,3 +1,4 @@
+internal import Calling
 internal import Channels
 internal import Peer
 internal import Primitives
@@ -107,7 +108,7 @@ extension Call {
     guard Configuration.callCounts.contains(count) else {
       throw .invalidArgument("\(count) calls at once are out of range.", advice: "Use 1 to 32.")
     }
-    endpoint.driver.withMachine { machine, _ in machine.setMostCalls(count) }
+    endpoint.driver.withMachine { machine, _ in machine.setPolicy { $0.mostCalls = count } }
   }
 }
 

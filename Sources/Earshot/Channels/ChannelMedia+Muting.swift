@@ -24,7 +24,7 @@ extension ChannelMedia {
   ///   for whom it is set one by one.
   public func setRemoteAudioMuted(_ isMuted: Bool, of uid: UInt32) async throws(EarshotError) {
     let id = try id(of: uid)
-    guard mutes.unwanted.audio.admits(isMuted, id) else { throw Self.tooManyMutes }
+    guard mutes.unwanted.audio.admits(isMuted, id) else { throw ChannelMutes.tooMany }
     await changeMutes { $0.unwanted.audio.set(isMuted, id) }
   }
 
@@ -35,7 +35,7 @@ extension ChannelMedia {
   ///   for whom it is set one by one.
   public func setRemoteVideoMuted(_ isMuted: Bool, of uid: UInt32) async throws(EarshotError) {
     let id = try id(of: uid)
-    guard mutes.unwanted.video.admits(isMuted, id) else { throw Self.tooManyMutes }
+    guard mutes.unwanted.video.admits(isMuted, id) else { throw ChannelMutes.tooMany }
     await changeMutes { $0.unwanted.video.set(isMuted, id) }
   }
 
@@ -72,12 +72,6 @@ extension ChannelMedia {
   /// The relay is told of whoever has a uid now. It knows members by these, and forgets with them.
   func muteRelay(_ uid: UInt32, _ id: PeerID?) async {
     if let relay, mutes.hasExceptions { await mutes.apply(to: relay, of: uid, id) }
-  }
-
-  private static var tooManyMutes: EarshotError {
-    EarshotError(
-      .channelState, "This is set for \(HostChoice<PeerID>.most) members already.",
-      advice: "Set it for all, and undo it for those who are to be heard or seen.")
   }
 
   private func id(of uid: UInt32) throws(EarshotError) -> PeerID {

@@ -8,6 +8,12 @@ struct ChannelMutes: Sendable {
   /// Whose media is not wanted. Whoever comes back may have another uid, and has the same ID.
   var unwanted = (audio: HostChoice<PeerID>(), video: HostChoice<PeerID>())
 
+  static var tooMany: EarshotError {
+    EarshotError(
+      .channelState, "This is set for \(HostChoice<PeerID>.most) members already.",
+      advice: "Set it for all, and undo it for those who are to be heard or seen.")
+  }
+
   /// Some hosts are excepted from what holds for all.
   var hasExceptions: Bool { unwanted.audio.hasExceptions || unwanted.video.hasExceptions }
 

@@ -1,14 +1,17 @@
+import Cryptography
 import Primitives
+import SecureSession
 import Wire
 
 /// INITs that were let in and wait for their key agreement. That takes as long as a hundred other
 /// packets do, so few are done in a turn, and whoever has a session never waits behind them
 /// (docs/protocol/session.md §9).
 struct HandshakeQueue {
-  /// One that waits: as it came.
+  /// One that is let in.
   struct Entry {
     let packet: InitPacket
-    let bytes: [UInt8]
+    /// All of it, where it waits.
+    private(set) var bytes: [UInt8] = []
     /// The one of our static keys that MAC1 was made for.
     let keyIndex: Int
     let source: SocketAddress
@@ -18,15 +21,16 @@ struct HandshakeQueue {
     let arrival: Instant
 
     init(
-      _ packet: InitPacket, copying bytes: Span<UInt8>, keyIndex: Int, from source: SocketAddress,
-      to askedAt: LocalAddressID, fingerprint: Bytes16, now: Instant
+      _ packet: InitPacket, keyIndex: Int, from source: SocketAddress, to askedAt: LocalAddressID,
+      fingerprint: Bytes16, now: Instant
     ) {
-      var copy: [UInt8] = []
-      copy.reserveCapacity(bytes.count)
-      for index in bytes.indices { copy.append(bytes[index]) }
-      (self.packet, self.bytes, self.keyIndex) = (packet, copy, keyIndex)
-      (self.source, self.askedAt, self.fingerprint) = (source, askedAt, fingerprint)
-      arrival = now
+      (self.packet, self.keyIndex, self.source) = (packet, keyIndex, source)
+      (self.askedAt, self.fingerprint, arrival) = (askedAt, fingerprint, now)
+    }
+
+    mutating func keep(_ packet: Span<UInt8>) {
+      bytes.reserveCapacity(packet.count)
+      for index in packet.indices { bytes.append(packet[index]) }
     }
   }
 
@@ -67,14 +71,52 @@ struct HandshakeQueue {
     return entry
   }
 
+  // MARK: - In a machine
+
+  /// Does one that was let in, or has it wait.
+  static func admit(
+    _ entry: Entry, _ bytes: Span<UInt8>, _ machine: inout RendezvousMachine, now: Instant
+  ) {
+    if machine.gate.waiting.admitsAtOnce() { return agree(entry, bytes, &machine, now: now) }
+    var entry = entry
+    entry.keep(bytes)
+    if !machine.gate.waiting.append(entry) { machine.counters.initiationsDropped.add(.busy) }
+  }
+
   /// Goes on with those that wait, as many as one turn has time for.
   static func resume(_ machine: inout RendezvousMachine, now: Instant) {
     while let entry = machine.gate.waiting.popFirst() {
-      guard machine.goingAway == nil else { continue }
-      machine.askedAt = entry.askedAt
-      machine.agree(
-        entry.packet, entry.bytes.span, entry.keyIndex, entry.fingerprint, from: entry.source,
-        now: now)
+      if machine.goingAway == nil { agree(entry, entry.bytes.span, &machine, now: now) }
+    }
+  }
+
+  /// The first half of the key agreement.
+  private static func agree(
+    _ entry: Entry, _ bytes: Span<UInt8>, _ machine: inout RendezvousMachine, now: Instant
+  ) {
+    machine.askedAt = entry.askedAt
+    do throws(HandshakeError) {
+      let context = HandshakeContext(
+        purpose: .register, connectionID: entry.packet.connectionID,
+        responder: machine.settings.identity.id)
+      var state = try machine.makeHandshake(context, keyIndex: entry.keyIndex)
+      let plain = try state.readMessage(bytes.extracting(InitPacket.noiseRange))
+      guard let payload = InitPayload(plain, provenKey: state.remoteStatic) else {
+        return machine.counters.initiationsDropped.add(.notBelieved)
+      }
+      let handshake = OpenHandshake(
+        state: state, connection: entry.packet.connectionID, payload: payload,
+        source: entry.source, askedAt: entry.askedAt, fingerprint: entry.fingerprint)
+      guard machine.store.shared != nil else { return machine.finish(handshake, now: now) }
+      let wish = handshake.wish
+      let parked = ParkedHandshake(handshake)
+      if !machine.storeWork.park(
+        .registration(parked), wish, machine.store, machine.settings, now)
+      {
+        parked.finish(in: &machine, now: now)
+      }
+    } catch {
+      machine.counters.initiationsDropped.add(.notBelieved)
     }
   }
 

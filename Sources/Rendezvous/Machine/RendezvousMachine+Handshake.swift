@@ -88,40 +88,9 @@ extension RendezvousMachine {
       counters.initiationsDropped.add(isForUs ? .busy : .wrongPurpose)
       return
     }
-    guard !gate.waiting.admitsAtOnce() else {
-      return agree(packet, bytes, keyIndex, fingerprint, from: source, now: now)
-    }
     let entry = HandshakeQueue.Entry(
-      packet, copying: bytes, keyIndex: keyIndex, from: source, to: askedAt,
-      fingerprint: fingerprint, now: now)
-    if !gate.waiting.append(entry) { counters.initiationsDropped.add(.busy) }
-  }
-
-  /// The first half of the key agreement.
-  mutating func agree(
-    _ packet: InitPacket, _ bytes: Span<UInt8>, _ keyIndex: Int, _ fingerprint: Bytes16,
-    from source: SocketAddress, now: Instant
-  ) {
-    do throws(HandshakeError) {
-      let context = HandshakeContext(
-        purpose: .register, connectionID: packet.connectionID, responder: settings.identity.id)
-      var state = try makeHandshake(context, keyIndex: keyIndex)
-      let plain = try state.readMessage(bytes.extracting(InitPacket.noiseRange))
-      guard let payload = InitPayload(plain, provenKey: state.remoteStatic) else {
-        return counters.initiationsDropped.add(.notBelieved)
-      }
-      let handshake = OpenHandshake(
-        state: state, connection: packet.connectionID, payload: payload, source: source,
-        askedAt: askedAt, fingerprint: fingerprint)
-      guard store.shared != nil else { return finish(handshake, now: now) }
-      let wish = handshake.wish
-      let parked = ParkedHandshake(handshake)
-      if !storeWork.park(.registration(parked), wish, store, settings, now) {
-        parked.finish(in: &self, now: now)
-      }
-    } catch {
-      counters.initiationsDropped.add(.notBelieved)
-    }
+      packet, keyIndex: keyIndex, from: source, to: askedAt, fingerprint: fingerprint, now: now)
+    HandshakeQueue.admit(entry, bytes, &self, now: now)
   }
 
   mutating func finish(_ handshake: consuming OpenHandshake, now: Instant) {
@@ -172,7 +141,7 @@ extension RendezvousMachine {
     return answer
   }
 
-  private func makeHandshake(
+  func makeHandshake(
     _ context: HandshakeContext, keyIndex: Int
   ) throws(HandshakeError) -> HandshakeState {
     if keyIndex == 0 {
@@ -374,7 +343,7 @@ extension TAI64N {
 
 extension InitPayload {
   /// The payload of a well-formed INIT whose card is for the key of the handshake.
-  fileprivate init?(_ plain: [UInt8], provenKey: Bytes32?) {
+  init?(_ plain: [UInt8], provenKey: Bytes32?) {
     var reader = ByteReader(plain.span)
     do throws(WireError) {
       try self.init(parsing: &reader)
