@@ -1,4 +1,4 @@
-import Calling
+package import Calling
 import Cryptography
 import LastMile
 package import Messaging
