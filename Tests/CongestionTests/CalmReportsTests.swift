@@ -16,6 +16,7 @@ import Wire
     #expect(calm.holds(now: at(7000)))
     calm.noteArrival(300, isSound: false, now: at(7001))
     #expect(!calm.holds(now: at(7002)) && calm.holds(now: at(12_002)))
+    calm.noteReport(now: at(12_002))
     for number in 301..<420 as Range<UInt64> {
       calm.noteArrival(number, isSound: true, now: at(12_002))
     }
