@@ -11,8 +11,6 @@ package struct FeedbackRecorder: Sendable {
   /// 100 ms; with audio alone 200 ms. In nanoseconds.
   package static let usualInterval: UInt64 = 100_000_000
   package static let audioInterval: UInt64 = 200_000_000
-  /// The same of a relay's sound while nothing is missing.
-  static let calmInterval: UInt64 = 800_000_000
 
   /// Between two reports however much arrives.
   package static let shortestInterval: UInt64 = 20_000_000
@@ -26,16 +24,11 @@ package struct FeedbackRecorder: Sendable {
   private static let reportByteCount = 66
   /// A report may cost 1/20 of what it reports.
   private static let costDivisor = 20
-  /// A packet of one frame of 128 kbit/s, with what is around it.
-  private static let longestSound = 400
   /// Each report covers the one before as well, and 255 numbers at most.
   private static let reportedPacketLimit = 120
 
   /// Nanoseconds between reports while nothing asks for one sooner.
   package var interval: UInt64
-  /// Nanoseconds between reports while nothing is missing and one host is heard; `nil`: `interval`
-  /// holds then too.
-  private(set) var calmInterval: UInt64?
   /// Nanoseconds between reports that are brought forward because much arrives: longer where the
   /// way back carries little, because reports must not push out what else goes there.
   package var leastInterval: UInt64 = shortestInterval {
@@ -54,7 +47,6 @@ package struct FeedbackRecorder: Sendable {
   private var bytesSinceReport = 0
   private var packetsSinceReport = 0
   private var silence = StreamSilence()
-  private var calm = ArrivalCalm()
 
   package init(epoch: UInt32 = 0, interval: UInt64 = usualInterval) {
     current = ArrivalLog(epoch: epoch)
@@ -66,16 +58,6 @@ package struct FeedbackRecorder: Sendable {
     var recorder = FeedbackRecorder()
     recorder.leastInterval = leastOfRelay
     return recorder
-  }
-
-  /// Of what a relay sends.
-  ///
-  /// - Parameters:
-  ///   - hasPictures: There are pictures in it.
-  ///   - isSoundAlone: There never will be.
-  package mutating func setRelayed(hasPictures: Bool, isSoundAlone: Bool = false) {
-    interval = hasPictures ? Self.usualInterval : Self.audioInterval
-    calmInterval = isSoundAlone ? Self.calmInterval : nil
   }
 
   // MARK: Inputs
@@ -107,14 +89,11 @@ package struct FeedbackRecorder: Sendable {
     arrivals.add(number)
     bytesSinceReport += byteCount
     packetsSinceReport += 1
-    calm.noteArrival(
-      number, isSound: byteCount <= Self.longestSound && !isCongestionExperienced, now: arrival)
     switch demand {
     case .none: break
     case .soon: deadline = earliest(deadline, Self.add(Self.soonDelay, to: arrival))
     case .interval:
       silence.noteArrival(now: arrival)
-      let interval = calmInterval(now: arrival) ?? interval
       let usual = lastReport.map { Self.add(max(interval, leastInterval), to: $0) }
       deadline = earliest(deadline, max(usual ?? .zero, Self.add(Self.soonDelay, to: arrival)))
       bringForward(at: arrival)
@@ -127,16 +106,11 @@ package struct FeedbackRecorder: Sendable {
     guard let lastReport else { return }
     let cost = Self.reportByteCount + packetsSinceReport
     guard
-      bytesSinceReport >= cost * Self.costDivisor && calmInterval(now: arrival) == nil
+      bytesSinceReport >= cost * Self.costDivisor
         || packetsSinceReport >= Self.reportedPacketLimit
     else { return }
     let soonest = Self.add(leastInterval, to: lastReport)
     deadline = earliest(deadline, max(soonest, Self.add(Self.gatheringDelay, to: arrival)))
-  }
-
-  /// Where it holds now.
-  private func calmInterval(now: Instant) -> UInt64? {
-    calmInterval.flatMap { calm.holds(now: now) ? $0 : nil }
   }
 
   /// The older epoch is reported first, and at the next opportunity.
@@ -188,7 +162,6 @@ package struct FeedbackRecorder: Sendable {
       deadline = nil
     }
     lastReport = now
-    calm.noteReport(now: now)
     bytesSinceReport = 0
     packetsSinceReport = 0
     return true

@@ -89,7 +89,7 @@ extension ChannelRelayMachine {
   ) {
     guard let uid = sources[source], let pictures else { return }
     talk.seats.noteSign(of: uid, now: now)
-    link.association?.recorder.setRelayed(hasPictures: true)
+    link.association?.recorder.interval = FeedbackRecorder.usualInterval
     let isNews = pictures.handle(
       frame, bytes.span.bytes(at: payload), of: uid, source: source, now: now)
     if isNews { publish(.pictureArrived(uid: uid)) }

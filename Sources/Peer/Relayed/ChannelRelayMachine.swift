@@ -348,7 +348,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
       isConnected = true
       watch.restart(now: now)
       if let association = link.association {
-        association.recorder.setRelayed(hasPictures: false, isSoundAlone: pictures == nil)
+        association.recorder.interval = FeedbackRecorder.audioInterval  // Until pictures come.
         pictures?.open(on: association, knowsLow: link.standing.terms?.payload.hasPairs ?? false)
       }
       publish(.connected)
