@@ -105,6 +105,61 @@ import Wire
     try store.serve()
     #expect(try NameFreeing.outcome(in: store.shared) == nil)
   }
+
+  /// Goal: whoever is registered with the name registers anew at once, and is not to get it back.
+  @Test(arguments: kinds)
+  func `whose name was freed does not get it back while others may ask`(
+    kind: StoreUnderTest.Kind
+  ) throws {
+    let store = try StoreUnderTest(kind, path: "")
+    let name = try name("alice")
+    #expect(try store.bind(name, to: alice, now: start) == .granted)
+    #expect(NameFreeing.begin(name, in: store.shared, now: start + 60))
+    try store.serve()
+    #expect(try NameFreeing.outcome(in: store.shared) == alice)
+    #expect(try store.bind(name, to: alice, now: start + 61) == .taken)
+    #expect(try store.bind(name, to: bob, now: start + 62) == .granted)
+    #expect(try store.owner(of: name, now: start + 62) == bob)
+  }
+
+  /// Goal: a node gives the name back to whoever has got it since then, where Redis has lost that.
+  @Test(arguments: kinds)
+  func `who has got a freed name keeps it where Redis forgets so`(
+    kind: StoreUnderTest.Kind
+  ) throws {
+    let store = try StoreUnderTest(kind, path: "")
+    let name = try name("alice")
+    let freed = start + 60
+    #expect(NameFreeing.begin(name, in: store.shared, now: freed))
+    try store.serve()
+    let former = NameRank(grantedAt: start)
+    #expect(store.shared.restore(alice, name: name, rank: former, now: freed + 5))
+    try store.serve()
+    #expect(try store.owner(of: name, now: freed + 5) == nil)
+    let earlier = NameRank(freedAt: start - 100)
+    #expect(store.shared.restore(alice, name: name, rank: earlier, now: freed + 5))
+    try store.serve()
+    #expect(try store.owner(of: name, now: freed + 5) == nil)
+    let since = NameRank(freedAt: freed)
+    #expect(store.shared.restore(bob, name: name, rank: since, now: freed + 5))
+    try store.serve()
+    #expect(try store.owner(of: name, now: freed + 5) == bob)
+  }
+
+  /// Goal: who has got a freed name at once has a receipt that counts, also where the operator's
+  /// clock is ahead.
+  @Test(arguments: kinds)
+  func `a receipt counts from the first, right after a freeing`(kind: StoreUnderTest.Kind) throws {
+    let store = try StoreUnderTest(kind, path: "")
+    let name = try name("alice")
+    #expect(NameFreeing.begin(name, in: store.shared, now: start + 30))
+    try store.serve()
+    #expect(try store.bind(name, to: bob, now: start) == .granted)
+    let receipt = try #require(try store.receipt(now: start))
+    let read = try NameReceipt(parsing: receipt.bytes.span)
+    #expect(read.rank == NameRank(freedAt: start + 30) && read.issued > start + 30)
+    #expect(read.rank.freedAt == start + 30 && NameRank(grantedAt: start).freedAt == 0)
+  }
 }
 
 extension StoreUnderTest {

@@ -53,6 +53,18 @@ struct HandshakeQueueTests {
     #expect(clients.allSatisfy { $0.isRegistered })
   }
 
+  /// Goal: a host that is slower than the pace that it is allowed proves addresses all the same.
+  @Test func `where many wait addresses are to be proven, whatever the pace`() {
+    let server = Server()
+    let clients = (0..<40).map(Self.client)
+    // Fewer than 2000 a second: so many may be done.
+    server.receiveTogether(
+      clients.map { (Self.initiation($0, server), $0.address) }, gap: .milliseconds(1))
+    #expect(server.counters.cookiesSent == 40 - 4 - 8)
+    server.run(.milliseconds(1))
+    #expect(server.counters.handshakes == 12)
+  }
+
   /// Goal: memory for what waits has its limit.
   @Test func `as many wait as may, and four of them go on in a turn`() throws {
     let server = Server()
@@ -90,6 +102,7 @@ struct HandshakeQueueTests {
     #expect(fifth?.keyIndex == nil && !isAdmitted)
     #expect(queue.nextDeadline == server.now + .milliseconds(4))
     #expect(queue.contains(try Self.fingerprint(4)))
+    #expect(queue.fill == 500)
   }
 
   private static func fingerprint(_ number: UInt8) throws -> Bytes16 {

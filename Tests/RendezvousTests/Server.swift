@@ -114,9 +114,12 @@ final class Server {
     drain()
   }
 
-  /// All of it waits in the socket when the server reads it.
-  func receiveTogether(_ datagrams: [(bytes: [UInt8], from: SocketAddress)]) {
+  /// All of it waits in the socket when the server reads it; it has come `gap` apart.
+  func receiveTogether(
+    _ datagrams: [(bytes: [UInt8], from: SocketAddress)], gap: Duration = .zero
+  ) {
     for datagram in datagrams {
+      now = now + gap
       var bytes = datagram.bytes
       var span = bytes.mutableSpan
       machine.handle(&span, from: datagram.from, marks: DatagramMarks(), now: now)

@@ -108,6 +108,6 @@ struct HostChoice<Host: Hashable & Sendable>: Sendable, Equatable {
   /// It holds for some, and not for others.
   var hasExceptions: Bool { !others.isEmpty }
 
-  /// More than there are in a channel of which a host knows every member by name.
+  /// Exceptions at once: 128 KiB of IDs.
   static var most: Int { 4096 }
 }

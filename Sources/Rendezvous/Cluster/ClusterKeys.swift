@@ -83,7 +83,8 @@ struct ClusterKeys: ~Copyable {
   borrowing func read(_ receipt: OpaqueReceipt, for name: PeerName, of id: PeerID) -> NameReceipt? {
     do throws(WireError) {
       let read = try NameReceipt(parsing: receipt.bytes.span)
-      return read.mac == mac(of: name, id, read.rank, read.issued) ? read : nil
+      let mac = mac(of: name, id, read.rank, read.issued)
+      return Secret.areEqual(read.mac.span, mac.span) ? read : nil
     } catch {
       return nil
     }

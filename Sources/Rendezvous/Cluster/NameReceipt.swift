@@ -15,6 +15,9 @@ package struct NameRank: Comparable, Hashable, Sendable {
   /// where Redis does not know any more that it was freed.
   package init(freedAt seconds: UInt64) { rawValue = Self.middle - min(seconds, Self.latest) }
 
+  /// The freeing since which it is its owner's; 0 where there was none.
+  var freedAt: UInt64 { Self.middle - min(rawValue, Self.middle) }
+
   package static func < (left: NameRank, right: NameRank) -> Bool {
     left.rawValue < right.rawValue
   }
@@ -152,7 +155,8 @@ extension NameBinding {
   /// What the owner of a name keeps; `nil` where nobody knows since when it is.
   func receipt(in store: SharedStore, now: UInt64) -> OpaqueReceipt? {
     guard let rank else { return nil }
-    let issued = AskedName.time(clock, now: now)
+    // Of a moment after the freeing, whose clock may be ahead: else it would count for nothing.
+    let issued = max(AskedName.time(clock, now: now), rank.freedAt + 1)
     store.counters.receiptsMade &+= 1
     return OpaqueReceipt(store.keys.receipt(for: name, of: id, rank, issued: issued).bytes)
   }

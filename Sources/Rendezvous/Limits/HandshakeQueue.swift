@@ -44,6 +44,9 @@ struct HandshakeQueue {
   /// When the first one may go on: it came then.
   var nextDeadline: Instant? { entries.first?.arrival }
 
+  /// Thousandths of those that may wait.
+  var fill: UInt64 { UInt64(entries.count * 1000 / max(1, entries.limit)) }
+
   func contains(_ fingerprint: Bytes16) -> Bool { fingerprints.contains(fingerprint) }
 
   /// What was owed has left: other packets come first, then as many again.
@@ -81,6 +84,8 @@ struct HandshakeQueue {
     var entry = entry
     entry.keep(bytes)
     if !machine.gate.waiting.append(entry) { machine.counters.initiationsDropped.add(.busy) }
+    // An eighth of them: from here on addresses are to be proven.
+    if machine.gate.waiting.fill >= 125 { machine.gate.noteLoad(now: now) }
   }
 
   /// Goes on with those that wait, as many as one turn has time for.

@@ -62,9 +62,11 @@ struct InitiationGate {
   /// Another pace of key agreements from now on.
   mutating func setWorkPerSecond(_ count: UInt64) { work = Rate(perSecond: count, burst: burst) }
 
-  /// How many thousandths of the handshakes that may wait do.
+  /// How many thousandths of the handshakes that may wait do: by the pace that is allowed, or where
+  /// the host has less, by those that do wait.
   func workFill(now: Instant) -> UInt64 {
-    workDue <= now.nanoseconds ? 0 : (workDue &- now.nanoseconds) * 1000 / max(1, work.tolerance)
+    let due = workDue <= now.nanoseconds ? 0 : workDue &- now.nanoseconds
+    return max(due * 1000 / max(1, work.tolerance), waiting.fill)
   }
 
   /// Counts one key agreement about to be done; `false` when too many wait.
