@@ -50,4 +50,47 @@ import Testing
       question.close()
     }
   }
+
+  /// Goal: sound within two seconds by another relay; the rendezvous asks the lost one for 600 ms.
+  @Test func `a lost relay is said at once and five times a second, and its grant is no answer`()
+    throws
+  {
+    var question = GrantQuestion()
+    let (lost, other) = (PeerID(bytes(1)), PeerID(bytes(2)))
+    let opened = question.open(after: .zero, lost, now: now)
+    let first = try #require(opened)
+    #expect(first.wait == .zero)
+    var said: [PeerID?] = []
+    for _ in 0..<8 {
+      said.append(question.lostRelay)
+      #expect(question.popPace() == .milliseconds(200))
+      if let lost { question.close(by: lost) }
+      #expect(question.isOpen(first.number))
+    }
+    // An old rendezvous understands each fourth.
+    #expect(said == [lost, lost, lost, nil, lost, lost, lost, nil])
+    if let other { question.close(by: other) }
+    #expect(!question.isOpen(first.number) && question.lostRelay == nil)
+  }
+
+  @Test func `a question that was open says from then on what is lost, and stays when it is back`()
+    throws
+  {
+    var question = GrantQuestion()
+    let opened = question.open(after: .zero, now: now)
+    let first = try #require(opened)
+    #expect(question.lostRelay == nil)
+    let lost = PeerID(bytes(1))
+    let second = question.open(after: .zero, lost, now: now)
+    #expect(second == nil && question.lostRelay == lost)
+    question.handleSeat()
+    // The grant that was wanted before has not come.
+    #expect(question.isOpen(first.number) && question.lostRelay == nil)
+    question.close()
+    let third = question.open(after: .zero, lost, now: now + .seconds(9))
+    question.handleSeat()
+    #expect(third.map { question.isOpen($0.number) } == false)
+  }
+
+  private func bytes(_ byte: UInt8) -> [UInt8] { Array(repeating: byte, count: 32) }
 }

@@ -31,11 +31,15 @@ import Wire
     let wish = GrantWish(
       number: 8, unixMilliseconds: 1 << 40, relay: key.id, node: 7, member: noticed.programs[0],
       channel: .zero, uid: 3, role: .audience)
+    var loss = wish
+    loss.home = 9
+    let silent = RelaySilent(
+      number: 8, unixMilliseconds: 1 << 40, relay: key.id, channel: .zero)
     let ended = SeatsEnded([EndedSeat(channel: .zero, uid: 3, until: 1 << 41)])
     let words = [NodeWord.superseded(key), .message(message(name: nil)), .taken(taken)]
     let others: [NodeWord] = [
       .moved(moved), .banned(banned), .asked(asked), .noticed(noticed), .relays(relays),
-      .wished(wish), .ended(ended),
+      .wished(wish), .wished(loss), .silent(silent), .ended(ended),
     ]
     for word in words + others { try expectOneEncoding(of: word) }
     #expect(key.bytes.count == 49 && taken.bytes.count == 18 && moved.bytes.count == 49)

@@ -162,16 +162,16 @@ with open(sys.argv[1], "wb", 0) as file:
 """
 
 
-def start_relay(lab, rendezvous, *options):
+def start_relay(lab, rendezvous, *options, data="relay", port=7500):
     relay = lab.run(
         "r",
         f"{BIN}/earshot-relay",
         "--rendezvous",
         f"{ADDRESS['r']}:{PORT}#{rendezvous}",
         "--data",
-        lab.path("relay"),
+        lab.path(data),
         "--listen",
-        f"{ADDRESS['r']}:7500",
+        f"{ADDRESS['r']}:{port}",
         "--json",
         *options,
     )
@@ -744,6 +744,70 @@ def relay_killed(lab, role):
     equal(took <= 2.0, True, f"seconds until bob heard again ({took:.2f})")
     equal(len(silent) <= 3, True, f"seconds without sound ({silent})")
     return f"heard again after {took:.2f} s"
+
+
+@scenario
+def channel_relay_killed_beside_another(lab):
+    """Two relays; the one that a channel has is killed, and there are no calls to fall back on."""
+    return killed_beside_another(lab, ("--relay-only",))
+
+
+@scenario
+def channel_relay_killed_in_a_crowd(lab):
+    """The same in a channel of more members than a mesh has."""
+    return killed_beside_another(lab, ("--relay",), crowd=9)
+
+
+def killed_beside_another(lab, way, crowd=0):
+    relay = with_relay(lab)
+    printed = sh(f"{BIN}/earshot-relay", "--print-id", "--data", lab.path("relay2")).stdout
+    with open(lab.path("relays"), "a") as file:
+        file.write(printed)
+    relay.introducer.signal(signal.SIGHUP)
+    time.sleep(0.5)
+    both = {
+        sh(f"{BIN}/earshot-relay", "--print-id", "--data", lab.path("relay")).stdout.strip(): relay,
+        printed.strip(): start_relay(lab, relay.own, data="relay2", port=7501),
+    }
+    seconds = 16
+    tone(lab.path("low.wav"), 440, seconds + 10)
+    play = ("--play", lab.path("low.wav"))
+    alice = joined(lab, "a", *way, *play, "--duration", str(seconds + 2), identity="alice")
+    listeners = [
+        joined(lab, "b", *way, "--role", "audience", "--duration", str(seconds), identity=f"c{one}")
+        for one in range(crowd)
+    ]
+    save = ("--save", lab.path("bob.wav"))
+    bob = joined(lab, "b", *way, *save, "--duration", str(seconds), identity="bob")
+    bob.wait_line(lambda line: line.get("name") == "relayFirstFrame", 8)
+    time.sleep(4)
+    grants = {line["relay"] for line in named(alice, "relayGranted") + named(bob, "relayGranted")}
+    equal(len(grants), 1, f"relays of one channel ({grants})")
+    dead = grants.pop()
+    both[dead].kill()
+    began = time.monotonic()
+    # Whoever has another seat hears the tone again.
+    bob.wait_line(lambda line: line.get("name") == "relayGranted" and line["relay"] != dead, 8)
+    told = time.monotonic() - began
+    for program in (alice, bob, *listeners):
+        equal(program.wait(seconds + 15), 0, f"exit code ({program.describe()})")
+    gap = longest_gap(lab.path("bob.wav"))
+    equal(gap <= 2.0, True, f"seconds without sound ({gap:.1f})")
+    return f"another relay after {told:.2f} s, {gap:.1f} s without sound"
+
+
+def longest_gap(path):
+    """The longest time in a file without sound, after its first and before its last, in s."""
+    with wave.open(path, "rb") as file:
+        samples = memoryview(file.readframes(file.getnframes())).cast("h")
+    block = 2400
+    loud = [
+        first
+        for first in range(0, len(samples) - block, block)
+        if max(map(abs, samples[first : first + block])) > 1000
+    ]
+    gaps = [late - early - block for early, late in itertools.pairwise(loud)]
+    return max(gaps, default=len(samples)) / 48000
 
 
 @scenario

@@ -160,7 +160,7 @@ extension ChannelDirectory {
         .proven(uid: other.uid, joinNumber: other.stated.joinNumber, token: other.token),
         request.channel, to: program)
     case .role, .renew, .remove: change(member, in: place, arrival)
-    case .relay: return  // Whoever owns this answers: `seat(for:from:now:)`.
+    case .relay, .relayLost: return  // Whoever owns this answers: `seat(for:from:now:)`.
     }
   }
 
@@ -178,6 +178,17 @@ extension ChannelDirectory {
     }
     rooms[place]?[uid] = member
     return SeatClaim(channel: request.channel, uid: uid, role: member.stated.role)
+  }
+
+  /// The relay that members of a channel were granted last.
+  package func relay(of channel: Bytes32) -> PeerID? {
+    place(of: channel).flatMap { rooms[$0]?.relay }
+  }
+
+  /// Members are granted that one from now on.
+  package mutating func setRelay(_ relay: PeerID, of channel: Bytes32) {
+    guard let place = place(of: channel) else { return }
+    rooms[place]?.relay = relay
   }
 
   package mutating func answer(
@@ -218,7 +229,7 @@ extension ChannelDirectory {
     case .renew(let token): renew(token, of: member, in: place, arrival, &result)
     case .remove(let uid, let banSeconds):
       result.status = remove(uid, banSeconds, for: member, in: place, arrival)
-    case .join, .leave, .sync, .proof, .relay: return
+    case .join, .leave, .sync, .proof, .relay, .relayLost: return
     }
     if result.status != .done { counters.refusals &+= 1 }
     if result.status != .tooManyRequests, var changed = rooms[place]?[member.uid] {

@@ -38,6 +38,8 @@ struct ChannelRoom {
   /// What the members were told of, and when.
   private(set) var pushed: UInt64 = 0
   private var lastPush: Instant?
+  /// The one that its members were granted last: who comes is to be where they are.
+  var relay: PeerID?
 
   init(_ identity: ChannelIdentity, epoch: UInt64) {
     self.identity = identity

@@ -79,8 +79,12 @@ package struct ChannelClient: Sendable {
   }
 
   /// Asks for a seat at a relay; nothing is heard where there is none.
-  package mutating func requestRelay(in channel: Bytes32) throws(ChannelRefusal) {
-    try queue(.relay, in: channel)
+  ///
+  /// - Parameter lost: The one that was granted, of which nothing is heard.
+  package mutating func requestRelay(
+    in channel: Bytes32, lost: PeerID? = nil
+  ) throws(ChannelRefusal) {
+    try queue(lost.map { .relayLost($0) } ?? .relay, in: channel)
   }
 
   private mutating func queue(

@@ -190,7 +190,7 @@ struct ChannelMembership {
       token.handleRenewal(text, result.tokenLife, now: now)
       events.append(.tokenRenewed)
     case .remove(let uid, _): events.append(.removalFinished(uid: uid, result.status))
-    case .proof, .join, .leave, .sync, .relay: return
+    case .proof, .join, .leave, .sync, .relay, .relayLost: return
     }
   }
 

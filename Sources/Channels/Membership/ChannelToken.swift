@@ -71,7 +71,7 @@ struct CommandQueue {
     next = now + repetition
     // They are asked for once; whoever wants them again says so.
     switch first.content {
-    case .proof, .relay:
+    case .proof, .relay, .relayLost:
       waiting.removeFirst()
       next = nil
     default: break

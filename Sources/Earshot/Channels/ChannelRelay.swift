@@ -171,28 +171,24 @@ public actor ChannelRelay {
     guard isWanted else { return question.close() }
     let standing = await RelayedMembership.standing(channel.endpoint, channel.name)
     if let driver, let place, place == (grant.relay, grant.address), !standing.isAfter(driver) {
-      question.close()
+      question.close(by: grant.relay)
       return driver.withMachine { machine, now in machine.renew(grant, now: now) }
     }
     // Another relay, the same elsewhere, or another stay: the former seat ends by itself.
     dropDriver()
     guard
       var materials = await RelayedMembership.materials(
-        channel.endpoint, channel.name, grant, as: role, generation)
+        channel.endpoint, channel.name, grant, as: role, generation, options.pictureSettings)
     else { return }  // There is no roster yet: it is asked again.
     // Meanwhile it may have been stopped, or another grant may have come.
     guard isWanted, self.driver == nil else { return }
-    materials.settings.pictures = options.pictureSettings
     do {
-      let machine = try ChannelRelayMachine(
-        materials.settings, identity: materials.takeIdentity(), random: .system,
-        now: SystemClock.now)
-      let any = SocketAddress(family: grant.address.family, high: 0, low: 0, port: 0)
-      let driver = MachineDriver(machine, socket: try UDPSocket(binding: any), on: loop)
+      let driver = try materials.makeDriver(on: loop)
       self.driver = driver
       place = (grant.relay, grant.address)
       try driver.start { event in self.handleEvent(event) }
       question.close()
+      watchSeat(at: grant.relay)
       tellMute()
       try numbers.begin(on: loop, sound.playingUIDs) { now in self.tellStatistics(now: now) }
     } catch {
@@ -207,10 +203,13 @@ public actor ChannelRelay {
     switch event {
     case .connected:
       toldRefusal = nil
+      question.handleSeat()
       (contact, numbers.isLost) = (.seated, false)
       emit(streams.begin(now: SystemClock.now))
     case .publishing: beginSending()
-    case .lost: (contact, numbers.isLost) = (.none, true)
+    case .lost:
+      (contact, numbers.isLost) = (.none, true)
+      if let place { askAgain(after: .zero, lost: place.relay) }
     case .grantNeeded: askAgain(after: .zero)
     case .refused(let refusal): handleRefusal(RelayRefusal(refusal))
     case .firstFrame(let uid): handleFirstFrame(of: uid)
@@ -228,13 +227,23 @@ public actor ChannelRelay {
     if refusal != .relayFull { askAgain(after: .seconds(2)) }  // A grant makes no room.
   }
 
-  private func askAgain(after wait: Duration) {
-    guard let (number, wait) = question.open(after: wait, now: SystemClock.now) else { return }
+  /// What is granted may be gone already.
+  private func watchSeat(at relay: PeerID) {
+    Task {
+      guard await rests(GrantQuestion.seatPatience), place?.relay == relay, toldRefusal == nil,
+        driver?.readMachine({ $0.isConnected }) == false
+      else { return }
+      askAgain(after: .zero, lost: relay)
+    }
+  }
+
+  private func askAgain(after wait: Duration, lost: PeerID? = nil) {
+    guard let (number, wait) = question.open(after: wait, lost, now: SystemClock.now) else { return }
     Task {
       guard await rests(wait) else { return }
       // The question or its answer may get lost, and the rendezvous be away.
       while question.isOpen(number), isWanted {
-        await RelayedMembership.ask(channel.endpoint, channel.name)
+        await RelayedMembership.ask(channel.endpoint, channel.name, lost: question.lostRelay)
         guard await rests(question.popPace()) else { return }
       }
     }
@@ -264,16 +273,8 @@ public actor ChannelRelay {
     let found = await RelayedMembership.standing(channel.endpoint, channel.name)
     guard let standing = found else { return }
     if let driver, found.isAfter(driver) { return renewSeat() }
-    let departures = self.departures
-    driver?.withMachine { machine, now in
-      for (uid, proof) in standing.proofs.sorted(by: { $0.key < $1.key }) {
-        machine.handleToken(proof.token, of: uid, joinNumber: proof.joinNumber, now: now)
-      }
-      machine.handleRoster(
-        standing.members, revision: standing.revision, isExact: standing.isExact,
-        departures: departures, now: now)
-    }
-    self.departures = [:]
+    driver?.withMachine { $0.handle(standing, departures, now: $1) }
+    departures = [:]
   }
 
   /// To others we are somebody new, as after a rendezvous that forgot us. What is sealed for the
@@ -293,9 +294,8 @@ public actor ChannelRelay {
 
   private func beginSending() {
     guard let makeSource = options.makeSource, !sound.isSending else { return }
-    var settings = CallOptions(source: makeSource(), sink: nil)
-    settings.bitrate = options.bitrate
     do {
+      let settings = options.soundSettings(makeSource())
       try sound.beginSending(settings, on: loop) { self.sendAudio() }
     } catch {
       return options.onStep(.audioFailed("\(error)"))

@@ -10,10 +10,12 @@ internal import Wire
 /// seat is taken with.
 enum RelayedMembership {
   /// Asks the rendezvous for a relay.
-  static func ask(_ endpoint: isolated Endpoint, _ name: ChannelName) {
+  ///
+  /// - Parameter lost: The one that was granted, of which nothing is heard.
+  static func ask(_ endpoint: isolated Endpoint, _ name: ChannelName, lost: PeerID?) {
     do throws(EarshotError) {
       try Channel.change(endpoint) { client, _ throws(ChannelRefusal) in
-        try client.requestRelay(in: name.identity.id)
+        try client.requestRelay(in: name.identity.id, lost: lost)
       }
     } catch {
       return  // It was left: nothing is wanted any more.
@@ -36,23 +38,29 @@ enum RelayedMembership {
       self.identity = .some(identity)
     }
 
-    mutating func takeIdentity() -> LocalIdentity {
+    /// On a socket of its own.
+    mutating func makeDriver(on loop: EventLoop) throws -> MachineDriver<ChannelRelayMachine> {
       guard let identity = identity.take() else { preconditionFailure("taken once") }
-      return identity
+      let machine = try ChannelRelayMachine(
+        settings, identity: identity, random: .system, now: SystemClock.now)
+      let family = settings.grant.address.family
+      let any = SocketAddress(family: family, high: 0, low: 0, port: 0)
+      return MachineDriver(machine, socket: try UDPSocket(binding: any), on: loop)
     }
   }
 
   /// - Parameter role: The newest that was told of; the roster may not have it yet.
   static func materials(
     _ endpoint: isolated Endpoint, _ name: ChannelName, _ grant: ChannelRelayGrant,
-    as role: MemberRole?, _ generation: UInt32
+    as role: MemberRole?, _ generation: UInt32,
+    _ pictures: ChannelRelayMachine.PictureSettings?
   ) -> Materials? {
     guard var standing = standing(endpoint, name) else { return nil }
     standing.own.role = role ?? standing.own.role
     var settings = ChannelRelayMachine.Settings(
       channel: name.identity, own: standing.own, token: standing.token, grant: grant,
       wallClockAtZero: endpoint.driver.readMachine { $0.configuration.wallClockAtZero })
-    settings.generation = generation
+    (settings.generation, settings.pictures) = (generation, pictures)
     return Materials(settings, endpoint.driver.readMachine { $0.identity.copy() })
   }
 
@@ -65,6 +73,20 @@ enum RelayedMembership {
     case .replaced: .replaced
     default: nil
     }
+  }
+}
+
+extension ChannelRelayMachine {
+  /// Who is in the channel, what they have shown, and why others are gone.
+  mutating func handle(
+    _ standing: PeerChannels.Standing, _ departures: [UInt32: Departure], now: Instant
+  ) {
+    for (uid, proof) in standing.proofs.sorted(by: { $0.key < $1.key }) {
+      handleToken(proof.token, of: uid, joinNumber: proof.joinNumber, now: now)
+    }
+    handleRoster(
+      standing.members, revision: standing.revision, isExact: standing.isExact,
+      departures: departures, now: now)
   }
 }
 

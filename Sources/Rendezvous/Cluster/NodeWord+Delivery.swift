@@ -14,6 +14,7 @@ extension NodeWord {
     case .noticed(let notice): notice.deliver(in: &machine, now: now)
     case .relays(let relays): machine.channels.relays.others.handle(relays, now: now)
     case .wished(let wish): wish.deliver(in: &machine, now: now)
+    case .silent(let word): word.deliver(in: &machine, now: now)
     case .ended(let seats): seats.deliver(in: &machine, now: now)
     case .nameMoved(let name): name.deliver(in: &machine, now: now)
     case .banned(let member): ChannelService.keepOut(StoredBan(member), in: &machine, now: now)

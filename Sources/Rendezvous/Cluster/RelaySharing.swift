@@ -39,6 +39,18 @@ extension GrantWish {
       !machine.settings.isLate(unixMilliseconds, now: now),
       machine.storeWork.passages.insert(number)
     else { return }
+    if let home {
+      switch machine.channels.relays.check(relay, now: now) {
+      case .heard: break
+      case .waiting: return machine.sendRelayNews(now: now)
+      case .silent:
+        let word = RelaySilent(
+          number: machine.random.next(),
+          unixMilliseconds: machine.settings.unixMilliseconds(now), relay: relay,
+          channel: channel)
+        return _ = shared.pass(.silent(word), to: shared.hash(of: home))
+      }
+    }
     let seat = SeatClaim(channel: channel, uid: uid, role: role)
     let grant = machine.channels.relays.grant(
       seat, by: relay, to: member.id, machine.settings, now: now)
@@ -52,6 +64,16 @@ extension GrantWish {
     } else {
       notice.leave(for: node, in: &machine)
     }
+  }
+}
+
+extension RelaySilent {
+  /// The relay of a channel of this node is not there any more, as its own node says.
+  func deliver(in machine: inout RendezvousMachine, now: Instant) {
+    guard machine.store.shared != nil, !machine.settings.isLate(unixMilliseconds, now: now),
+      machine.storeWork.passages.insert(number)
+    else { return }
+    machine.channels.leave(relay, for: channel)
   }
 }
 

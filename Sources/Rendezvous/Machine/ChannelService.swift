@@ -40,33 +40,66 @@ struct ChannelService {
     _ settings: borrowing ServerSettings, _ limiter: inout SourceMeters, now: Instant
   ) {
     let time = settings.unixMilliseconds(now)
-    guard case .relay = request.content else {
-      if case .remove = request.content, !limiter.allowsRemoval(by: address, now: now) {
-        return directory.answer(request, .tooManyRequests, to: program)
-      }
-      let removals = directory.counters.removals
-      directory.handle(
-        request, from: program, at: source(of: address), mayCheck: mayCheck,
-        unixMilliseconds: time, now: now)
-      // Only those that were allowed count.
-      if directory.counters.removals != removals {
-        limiter.noteRemoval(by: address, now: now)
-      }
-      return expel(time)
+    switch request.content {
+    case .relay:
+      return grant(request, lost: nil, to: program, mayCheck: mayCheck, settings, now: now)
+    case .relayLost(let lost):
+      return grant(request, lost: lost, to: program, mayCheck: mayCheck, settings, now: now)
+    case .remove where !limiter.allowsRemoval(by: address, now: now):
+      return directory.answer(request, .tooManyRequests, to: program)
+    default: break
     }
+    let removals = directory.counters.removals
+    directory.handle(
+      request, from: program, at: source(of: address), mayCheck: mayCheck, unixMilliseconds: time,
+      now: now)
+    // Only those that were allowed count.
+    if directory.counters.removals != removals { limiter.noteRemoval(by: address, now: now) }
+    expel(time)
+  }
+
+  /// A member wants a grant for a relay.
+  ///
+  /// - Parameter lost: One of which it hears nothing. If its node does not either, the channel gets
+  ///   another; until that is known nothing is answered, and the member asks again.
+  private mutating func grant(
+    _ request: ChannelRequest, lost: PeerID?, to program: ChannelProgram, mayCheck: Bool,
+    _ settings: borrowing ServerSettings, now: Instant
+  ) {
     guard let seat = directory.seat(for: request, from: program, now: now) else { return }
     guard mayCheck else { return directory.answer(request, .tooManyRequests, to: program) }
-    guard let (relay, node) = relays.place(of: seat.channel) else {
+    guard var (relay, node) = relays.place(of: seat.channel, kept: directory.relay(of: seat.channel))
+    else {
       if relays.others.isIncomplete { return }
       return directory.answer(request, .noRelay, to: program)
     }
+    if relay == lost, node == 0 {
+      switch relays.check(relay, now: now) {
+      case .heard: break
+      case .waiting: return
+      case .silent:
+        if let other = relays.place(of: seat.channel, kept: nil, without: relay) {
+          (relay, node) = other
+        }
+      }
+    }
+    directory.setRelay(relay, of: seat.channel)
     guard node == 0 else {
       return relays.ask(
-        node, for: seat, at: relay, to: program, from: settings.identity.id.word0)
+        node, for: seat, at: relay, to: program, from: settings.identity.id.word0,
+        isLost: relay == lost)
     }
     if let grant = relays.grant(seat, by: relay, to: program.id, settings, now: now) {
       directory.answer(request, grant, to: program)
     }
+  }
+
+  /// The node of a relay does not hear it either: the channel gets another.
+  mutating func leave(_ relay: PeerID, for channel: Bytes32) {
+    guard directory.relay(of: channel) == relay,
+      let other = relays.place(of: channel, kept: nil, without: relay)
+    else { return }
+    directory.setRelay(other.relay, of: channel)
   }
 
   /// Takes over the bans of a former life of the server, once, and writes down new ones.

@@ -11,6 +11,10 @@ struct RelayTable {
     let slot: UInt32
     let id: PeerID
     let address: SocketAddress
+    /// Since when it is asked whether it is there, until something of it comes.
+    var asked: Instant?
+    /// When something came that had been waited for.
+    var answered: Instant?
   }
 
   /// In the order in which they came; a relay has one entry.
@@ -29,6 +33,8 @@ struct RelayTable {
   var others = OtherRelays()
   /// Others were told last that there are some here.
   var isAnnounced = false
+  /// How many of the entries are asked whether they are there.
+  private var askedCount = 0
   /// What other nodes are to be told, until the end of a step.
   private var wishes: [(wish: GrantWish, node: UInt64)] = []
   private var untold: [EndedSeat] = []
@@ -46,6 +52,7 @@ struct RelayTable {
     }
     entries.removeAll { $0.slot == slot || $0.id == client.id }
     entries.append(Entry(slot: slot, id: client.id, address: address))
+    countAsked()
     // It may have missed some.
     for seat in ended.all { queueNews(slot, seat) }
   }
@@ -60,6 +67,7 @@ struct RelayTable {
   mutating func remove(_ slot: UInt32) {
     entries.removeAll { $0.slot == slot }
     news.removeAll { $0.slot == slot }
+    countAsked()
   }
 
   /// Ends a seat at whichever relay has it, with all grants that it was given so far.
@@ -109,14 +117,17 @@ struct RelayTable {
   }
 
   /// Asks the node of a relay to give a member a grant.
+  ///
+  /// - Parameter isLost: Whether the member hears nothing of that relay.
   mutating func ask(
     _ node: UInt64, for seat: SeatClaim, at relay: PeerID, to program: ChannelProgram,
-    from own: UInt64
+    from own: UInt64, isLost: Bool
   ) {
     let member = PassedNotice.Program(id: program.id, presence: program.presence)
     let wish = GrantWish(
       number: 0, unixMilliseconds: 0, relay: relay, node: program.isAway ? program.node : own,
-      member: member, channel: seat.channel, uid: seat.uid, role: seat.role)
+      member: member, channel: seat.channel, uid: seat.uid, role: seat.role,
+      home: isLost ? own : nil)
     wishes.append((wish, node))
   }
 
@@ -138,14 +149,56 @@ struct RelayTable {
 
   /// The relay of a channel, of all that are registered, and at which node it is (0 = here); `nil`
   /// where there is none.
-  func place(of channel: Bytes32) -> (relay: PeerID, node: UInt64)? {
+  ///
+  /// - Parameters:
+  ///   - kept: The one that the channel has.
+  ///   - silent: One that neither a member nor the node it is at hears: the channel has it only
+  ///     where there is no other.
+  func place(
+    of channel: Bytes32, kept: PeerID?, without silent: PeerID? = nil
+  ) -> (relay: PeerID, node: UInt64)? {
     let here = entries.map { (relay: $0.id, node: UInt64(0)) }
     let away = others.all.filter { other in !here.contains { $0.relay == other.relay } }
+    let all = here + away
+    let others = all.filter { $0.relay != silent }
+    if let former = others.first(where: { $0.relay == kept }) { return former }
     // The relay with the highest weight for the channel: if one goes, the others keep theirs. One
     // that was not heard of for a while keeps its channels: who is there may hear it well, and
     // newcomers at another one would be heard by nobody.
-    return (here + away).max { weight(of: $0.relay, channel) < weight(of: $1.relay, channel) }
+    return (others.isEmpty ? all : others).max {
+      weight(of: $0.relay, channel) < weight(of: $1.relay, channel)
+    }
   }
+
+  // MARK: - Relays that members have lost
+
+  /// What is known of a relay here of which a member hears nothing.
+  enum Presence { case heard, waiting, silent }
+
+  /// Asks a relay whether it is there, unless it is being asked or has just answered.
+  mutating func check(_ relay: PeerID, now: Instant) -> Presence {
+    guard let index = entries.firstIndex(where: { $0.id == relay }) else { return .silent }
+    if let asked = entries[index].asked {
+      return now - asked < Self.patience ? .waiting : .silent
+    }
+    if let answered = entries[index].answered, now - answered < Self.freshness { return .heard }
+    entries[index].asked = now
+    countAsked()
+    // It ends no seat, and any relay acknowledges it.
+    queueNews(entries[index].slot, EndedSeat(channel: .zero, uid: 1, until: 0))
+    return .waiting
+  }
+
+  /// A packet of a client has opened.
+  mutating func handlePacket(of slot: UInt32, now: Instant) {
+    guard askedCount > 0, let index = entries.firstIndex(where: { $0.slot == slot }),
+      entries[index].asked != nil
+    else { return }
+    (entries[index].asked, entries[index].answered) = (nil, now)
+    countAsked()
+  }
+
+  private mutating func countAsked() { askedCount = entries.count { $0.asked != nil } }
 
   /// A grant for a seat at a relay; `nil` where it is not registered here.
   func grant(
@@ -173,4 +226,8 @@ struct RelayTable {
   /// In ms: a rendezvous may be away for as long.
   static let grantLife: UInt64 = 600_000
   private static let repetitionPace = Duration.seconds(30)
+  /// For a relay to answer: by then a lost question has come twice more.
+  private static let patience = Duration.milliseconds(600)
+  /// For as long after its answer it is there. Members ask more often than that.
+  private static let freshness = Duration.seconds(1)
 }

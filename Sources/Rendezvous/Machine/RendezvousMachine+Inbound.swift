@@ -31,6 +31,7 @@ extension RendezvousMachine {
     let isHighest = registry[slot].window.insert(number)
     registry[slot].heard = UInt16(truncatingIfNeeded: now.second)
     counters.packetsOpened &+= 1
+    channels.relays.handlePacket(of: slot, now: now)
     if isProven {
       registry[slot].flags.insert(.isHeard)
       // Whom the client asks is who answers; an old copy of a packet changes nothing.

@@ -16,6 +16,8 @@ package struct ChannelRequest: Hashable, Sendable {
     case proof(uid: UInt32)
     /// A grant for a relay.
     case relay
+    /// The same, of a member that hears nothing of the one that it was granted.
+    case relayLost(PeerID)
   }
 
   package var channel: Bytes32
@@ -35,7 +37,7 @@ package struct ChannelRequest: Hashable, Sendable {
   /// Whether the answer takes a signature, made or checked.
   package var costsSignature: Bool {
     switch content {
-    case .join, .renew, .relay: true
+    case .join, .renew, .relay, .relayLost: true
     case .leave, .sync, .role, .remove, .proof: false
     }
   }
@@ -57,6 +59,7 @@ package struct ChannelRequest: Hashable, Sendable {
         uid: try reader.readUID(), banSeconds: try reader.readUInt32("seconds of a ban"))
     case 7: content = .proof(uid: try reader.readUID())
     case 8: content = .relay
+    case 9: content = .relayLost(try PeerID(parsing: &reader))
     default: throw .invalid("kind of request", at: at)
     }
   }
@@ -87,6 +90,9 @@ package struct ChannelRequest: Hashable, Sendable {
       bytes.append(7)
       bytes.append(littleEndian: uid)
     case .relay: bytes.append(8)
+    case .relayLost(let relay):
+      bytes.append(9)
+      relay.write(to: &bytes)
     }
   }
 }

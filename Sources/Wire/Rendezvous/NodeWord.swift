@@ -11,6 +11,7 @@ package enum NodeWord: Equatable, Sendable {
   case noticed(PassedNotice)
   case relays(RelaysOfNode)
   case wished(GrantWish)
+  case silent(RelaySilent)
   case ended(SeatsEnded)
   case nameMoved(NameMoved)
 
@@ -23,7 +24,8 @@ package enum NodeWord: Equatable, Sendable {
     case PassedRequest.type: self = .asked(try PassedRequest(parsing: bytes))
     case PassedNotice.type: self = .noticed(try PassedNotice(parsing: bytes))
     case RelaysOfNode.type: self = .relays(try RelaysOfNode(parsing: bytes))
-    case GrantWish.type: self = .wished(try GrantWish(parsing: bytes))
+    case GrantWish.type, GrantWish.lossType: self = .wished(try GrantWish(parsing: bytes))
+    case RelaySilent.type: self = .silent(try RelaySilent(parsing: bytes))
     case SeatsEnded.type: self = .ended(try SeatsEnded(parsing: bytes))
     case NameMoved.type: self = .nameMoved(try NameMoved(parsing: bytes))
     default: self = .message(try NodeMessage(parsing: bytes))
@@ -41,6 +43,7 @@ package enum NodeWord: Equatable, Sendable {
     case .noticed(let notice): notice.bytes
     case .relays(let relays): relays.bytes
     case .wished(let wish): wish.bytes
+    case .silent(let word): word.bytes
     case .ended(let seats): seats.bytes
     case .nameMoved(let name): name.bytes
     }

@@ -45,6 +45,9 @@ package struct RelaysOfNode: Equatable, Sendable {
 ///
 ///     type 1 = 9 · number 8 · time 8 · relay 32 · node 8 · ID 32 · presence 8 · channel 32 · uid 4
 ///     · role 1
+///
+/// Of a member that hears nothing of that relay it is type 12, and the node that has the channel
+/// follows: 8.
 package struct GrantWish: Equatable, Sendable {
   /// Random: what comes again is known by it.
   package var number: UInt64
@@ -57,10 +60,14 @@ package struct GrantWish: Equatable, Sendable {
   package var channel: Bytes32
   package var uid: UInt32
   package var role: MemberRole
+  /// Who is to be told if the relay does not answer, by the first 8 bytes of its ID; `nil` where
+  /// nobody misses it.
+  package var home: UInt64?
 
   package init(
     number: UInt64, unixMilliseconds: UInt64, relay: PeerID, node: UInt64,
-    member: PassedNotice.Program, channel: Bytes32, uid: UInt32, role: MemberRole
+    member: PassedNotice.Program, channel: Bytes32, uid: UInt32, role: MemberRole,
+    home: UInt64? = nil
   ) {
     self.number = number
     self.unixMilliseconds = unixMilliseconds
@@ -70,11 +77,13 @@ package struct GrantWish: Equatable, Sendable {
     self.channel = channel
     self.uid = uid
     self.role = role
+    self.home = home
   }
 
   package init(parsing bytes: Span<UInt8>) throws(WireError) {
     var reader = ByteReader(bytes)
-    guard try reader.readUInt8("type") == Self.type else { throw .invalid("type", at: 0) }
+    let type = try reader.readUInt8("type")
+    guard type == Self.type || type == Self.lossType else { throw .invalid("type", at: 0) }
     number = try reader.readUInt64("number")
     unixMilliseconds = try reader.readUInt64("time")
     relay = try PeerID(parsing: &reader)
@@ -84,11 +93,12 @@ package struct GrantWish: Equatable, Sendable {
     channel = try Bytes32(parsing: &reader, "channel")
     uid = try reader.readUID()
     role = try reader.readRole()
+    home = type == Self.lossType ? try reader.readUInt64("home") : nil
     try reader.expectEnd("wish for a grant")
   }
 
   package var bytes: [UInt8] {
-    var bytes: [UInt8] = [Self.type]
+    var bytes: [UInt8] = [home == nil ? Self.type : Self.lossType]
     bytes.append(littleEndian: number)
     bytes.append(littleEndian: unixMilliseconds)
     relay.write(to: &bytes)
@@ -98,26 +108,51 @@ package struct GrantWish: Equatable, Sendable {
     bytes += channel.bytes
     bytes.append(littleEndian: uid)
     bytes.append(role.rawValue)
+    if let home { bytes.append(littleEndian: home) }
     return bytes
   }
 
   static let type: UInt8 = 9
+  static let lossType: UInt8 = 12
 }
 
-extension SeatsEnded {
-  /// The same between nodes (docs/protocol/cluster.md §9): type 1 = 10, then as for a relay.
+/// The node of a relay tells the node of a channel that it does not hear the relay either, of which
+/// a member hears nothing (docs/protocol/cluster.md §9).
+///
+///     type 1 = 13 · number 8 · time 8 · relay 32 · channel 32
+package struct RelaySilent: Equatable, Sendable {
+  /// Random: what comes again is known by it.
+  package var number: UInt64
+  /// When it was said, in ms since 1970.
+  package var unixMilliseconds: UInt64
+  package var relay: PeerID
+  package var channel: Bytes32
+
+  package init(number: UInt64, unixMilliseconds: UInt64, relay: PeerID, channel: Bytes32) {
+    self.number = number
+    self.unixMilliseconds = unixMilliseconds
+    self.relay = relay
+    self.channel = channel
+  }
+
   package init(parsing bytes: Span<UInt8>) throws(WireError) {
     var reader = ByteReader(bytes)
     guard try reader.readUInt8("type") == Self.type else { throw .invalid("type", at: 0) }
-    self = try SeatsEnded(fields: &reader)
-    try reader.expectEnd("seats ended")
+    number = try reader.readUInt64("number")
+    unixMilliseconds = try reader.readUInt64("time")
+    relay = try PeerID(parsing: &reader)
+    channel = try Bytes32(parsing: &reader, "channel")
+    try reader.expectEnd("silent relay")
   }
 
   package var bytes: [UInt8] {
     var bytes: [UInt8] = [Self.type]
-    writeFields(to: &bytes)
+    bytes.append(littleEndian: number)
+    bytes.append(littleEndian: unixMilliseconds)
+    relay.write(to: &bytes)
+    bytes += channel.bytes
     return bytes
   }
 
-  static let type: UInt8 = 10
+  static let type: UInt8 = 13
 }

@@ -46,7 +46,7 @@ extension FuzzTarget {
       .join(ChannelJoin(role: .audience, uid: 7, key: .zero, name: name, token: [1, 2])),
       .sync(RosterPosition()), .sync(RosterPosition(epoch: 1, revision: 1, after: 7)),
       .role(.audience), .renew([3]), .remove(uid: 7, banSeconds: 60), .proof(uid: 7), .relay,
-      .leave,
+      .leave, .relayLost(.zero),
     ]
   }
 

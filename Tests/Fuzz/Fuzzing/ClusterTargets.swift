@@ -69,6 +69,11 @@ extension FuzzTarget {
         number: 1, unixMilliseconds: 9, relay: .zero, node: 2, member: member, channel: .zero,
         uid: 3, role: .host
       ).bytes,
+      GrantWish(
+        number: 1, unixMilliseconds: 9, relay: .zero, node: 2, member: member, channel: .zero,
+        uid: 3, role: .host, home: 4
+      ).bytes,
+      RelaySilent(number: 1, unixMilliseconds: 9, relay: .zero, channel: .zero).bytes,
       SeatsEnded([EndedSeat(channel: .zero, uid: 3, until: 4)]).bytes,
     ]
     return asked + relays

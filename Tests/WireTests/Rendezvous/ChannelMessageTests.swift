@@ -39,7 +39,7 @@ struct ChannelMessageTests {
     notice(.roster(RosterPage(epoch: 1, revision: 2, after: 6, isLast: false, members: [member]))),
     notice(.roster(RosterPage(epoch: 1, revision: 2, after: 0, isLast: true, members: []))),
     notice(.gone(stay: 1, .replaced)), notice(.proven(uid: 1, joinNumber: 2, token: [3])),
-    request(.relay),
+    request(.relay), request(.relayLost(.zero)),
     notice(
       .relay(
         ChannelRelayGrant(
