@@ -156,3 +156,21 @@ package struct RelaySilent: Equatable, Sendable {
 
   static let type: UInt8 = 13
 }
+
+extension SeatsEnded {
+  /// The same between nodes (docs/protocol/cluster.md §9): type 1 = 10, then as for a relay.
+  package init(parsing bytes: Span<UInt8>) throws(WireError) {
+    var reader = ByteReader(bytes)
+    guard try reader.readUInt8("type") == Self.type else { throw .invalid("type", at: 0) }
+    self = try SeatsEnded(fields: &reader)
+    try reader.expectEnd("seats ended")
+  }
+
+  package var bytes: [UInt8] {
+    var bytes: [UInt8] = [Self.type]
+    writeFields(to: &bytes)
+    return bytes
+  }
+
+  static let type: UInt8 = 10
+}
