@@ -75,13 +75,13 @@ extension ChannelRelay {
 }
 
 extension ChannelRelay.Options {
-  /// What the machine of a seat is told of pictures; `nil` = there are none.
   func soundSettings(_ source: any AudioSource) -> CallOptions {
     var settings = CallOptions(source: source, sink: nil)
     settings.bitrate = bitrate
     return settings
   }
 
+  /// What the machine of a seat is told of pictures; `nil` = there are none.
   var pictureSettings: ChannelRelayMachine.PictureSettings? {
     guard makeVideoSource != nil || makeVideoSink != nil else { return nil }
     var video = VideoSettings()

@@ -27,7 +27,8 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   private let packet = ChannelInbox()
   private(set) var sources: [UInt8: UInt32] = [:]
   package let pictures: RelayedPictures?
-  private(set) var isConnected = false
+  /// Whether there is a seat.
+  package private(set) var isConnected = false
   private var watch: SilenceWatch
   private var events: [ChannelRelayEvent] = []
 
