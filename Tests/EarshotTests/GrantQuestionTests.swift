@@ -67,8 +67,8 @@ import Testing
       if let lost { question.close(by: lost) }
       #expect(question.isOpen(first.number))
     }
-    // An old rendezvous understands each fourth.
-    #expect(said == [lost, lost, lost, nil, lost, lost, lost, nil])
+    // An old rendezvous understands each fifth.
+    #expect(said == [lost, lost, lost, lost, nil, lost, lost, lost])
     if let other { question.close(by: other) }
     #expect(!question.isOpen(first.number) && question.lostRelay == nil)
   }

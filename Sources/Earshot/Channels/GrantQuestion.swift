@@ -46,8 +46,8 @@ struct GrantQuestion {
   func isOpen(_ number: Int) -> Bool { isOpen && self.number == number }
 
   /// What is said this time of a relay that was lost. A rendezvous that does not know the word
-  /// understands each fourth question.
-  var lostRelay: PeerID? { repetitions % 4 == 3 ? nil : lost }
+  /// understands each fifth question.
+  var lostRelay: PeerID? { repetitions % 5 == 4 ? nil : lost }
 
   /// How long to wait before it is repeated. After a restart of the rendezvous the relay is back
   /// soon, and members that have their new seats at other times do not hear each other in between.
