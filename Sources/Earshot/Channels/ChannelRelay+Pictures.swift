@@ -19,6 +19,7 @@ extension ChannelRelay {
       emit(streams.handleView(PictureFallback(most), now: SystemClock.now))
       view.apply(streams)
     case .pictureArrived(let uid): takePictures(uid)
+    case .picturesTurned(let uid, let turn, let time): view.handle(turn, mediaTime: time, of: uid)
     case .publishFallback(let change):
       let now = SystemClock.now
       let told = FallbackChange(change, .publish, atMs: streams.milliseconds(at: now))

@@ -214,10 +214,8 @@ public actor ChannelRelay {
     case .refused(let refusal): handleRefusal(RelayRefusal(refusal))
     case .firstFrame(let uid): handleFirstFrame(of: uid)
     case .audioMuted(let uid, let isMuted): handleRemoteMute(uid, isMuted)
-    case .firstPicture, .pictureViewChanged, .pictureArrived, .publishFallback, .picturesPaused:
-      handlePictureEvent(event)
     case .audioArrived(let uid): takeAudio(uid)
-    default: break
+    default: handlePictureEvent(event)
     }
   }
 

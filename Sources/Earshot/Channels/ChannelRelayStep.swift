@@ -70,8 +70,9 @@ public enum ChannelRelayStep: Sendable, Equatable {
   /// What a call tells in the same words: of a host, or of this side where there is no uid. Streams
   /// and their states (`streamChanged`), first own frames (`firstFrameSent`,
   /// `firstVideoFrameSent`), pictures and their sizes (`firstLocalVideoFrame`,
-  /// `localVideoSizeChanged`, `firstVideoFrameDecoded`, `remoteVideoSizeChanged`), the own source
-  /// of pictures (`localVideoRotated`, `videoSourceEnded`), music and effects of this side
+  /// `localVideoSizeChanged`, `firstVideoFrameDecoded`, `remoteVideoSizeChanged`), how they are
+  /// turned (`localVideoRotated`; `remoteVideoRotated` in channels of up to 17), the own source of
+  /// pictures (`videoSourceEnded`), music and effects of this side
   /// (`audioMixingChanged`, `effectEnded`).
   case progress(uid: UInt32?, CallProgress)
   /// The numbers of the seat so far, each 2 s.
@@ -136,7 +137,7 @@ extension ChannelRelayStep {
     case .picturesPaused(let uid, let isPaused):
       self = .picturesPaused(uid: uid, isPaused: isPaused)
     case .publishing, .grantNeeded, .refused, .audioArrived, .firstFrame, .pictureArrived,
-      .firstPicture, .publishFallback:
+      .firstPicture, .publishFallback, .picturesTurned:
       return nil
     }
   }

@@ -15,6 +15,9 @@ struct RelayedView {
   var isMuted = false
   private var sending: Line?
   private var showing: [UInt32: Line] = [:]
+  /// How the own pictures are turned, and those of hosts.
+  private var turn = PictureRotation.none
+  private var turns: [UInt32: Guarded<PictureTurns>] = [:]
   /// Goes round between the loop and the threads.
   private var memory: [UInt8] = []
 
@@ -32,7 +35,8 @@ struct RelayedView {
     guard sending == nil else { return }
     var options = CallOptions(source: nil, sink: nil)
     options.videoSource = source
-    sending = try Self.makeLine(options, audio, on: loop, body)
+    turn = .none
+    sending = try Self.makeLine(options, audio, Guarded(PictureTurns()), on: loop, body)
   }
 
   mutating func stopSending(on loop: EventLoop) {
@@ -48,18 +52,25 @@ struct RelayedView {
     by machine: inout ChannelRelayMachine, now: Instant
   ) -> (notes: [VideoNote], count: Int) {
     guard let video = sending?.video else { return ([], 0) }
+    let notes = video.rings.takeNotes()
+    for case .rotated(let turn, let mediaTime) in notes {
+      self.turn = turn
+      machine.setTurn(turn, mediaTime: mediaTime, now: now)
+    }
     var count = 0
     var bytes: [UInt8] = []
     swap(&bytes, &memory)
     while case .outgoing(let frame, let mediaTime)? = video.rings.outbox.withLock({
       $0.pop(into: &bytes)
     }) {
+      // A new seat has not heard of it.
+      machine.setTurn(turn, mediaTime: mediaTime, now: now)
       if machine.sendPicture(frame, bytes: &bytes, mediaTime: mediaTime, now: now) { count += 1 }
     }
     swap(&bytes, &memory)
     video.rings.setDemand(machine.pictureDemand(now: now, ahead: video.pictureInterval))
     video.rings.setLowDemand(machine.lowPictureDemand(now: now))
-    return (video.rings.takeNotes(), count)
+    return (notes, count)
   }
 
   // MARK: - In
@@ -72,7 +83,18 @@ struct RelayedView {
     guard showing[uid] == nil else { return }
     var options = CallOptions(source: nil, sink: nil)
     options.videoSink = sink
-    showing[uid] = try Self.makeLine(options, audio, on: loop, body)
+    showing[uid] = try Self.makeLine(options, audio, turns(of: uid), on: loop, body)
+  }
+
+  /// A host's pictures are turned like that, from one of them on.
+  mutating func handle(_ turn: PictureRotation, mediaTime: UInt32, of uid: UInt32) {
+    turns(of: uid).withLock { $0.appendRotation(turn, from: mediaTime) }
+  }
+
+  private mutating func turns(of uid: UInt32) -> Guarded<PictureTurns> {
+    let found = turns[uid] ?? Guarded(PictureTurns())
+    turns[uid] = found
+    return found
   }
 
   func shows(_ uid: UInt32) -> Bool { showing[uid] != nil }
@@ -113,6 +135,7 @@ struct RelayedView {
 
   mutating func remove(_ uid: UInt32, on loop: EventLoop) {
     if let line = showing.removeValue(forKey: uid) { Self.stop(line, on: loop) }
+    turns[uid] = nil
   }
 
   mutating func stop(on loop: EventLoop) {
@@ -124,12 +147,11 @@ struct RelayedView {
   // MARK: - Parts
 
   private static func makeLine(
-    _ options: CallOptions, _ audio: AudioRings, on loop: EventLoop,
-    _ body: @escaping () -> Void
+    _ options: CallOptions, _ audio: AudioRings, _ turns: Guarded<PictureTurns>,
+    on loop: EventLoop, _ body: @escaping () -> Void
   ) throws -> Line {
     let wake = try LoopWake()
-    let video = try CallVideo(
-      options, audio: audio, turns: Guarded(PictureTurns()), wake: wake)
+    let video = try CallVideo(options, audio: audio, turns: turns, wake: wake)
     return Line(video: video, watch: try wake.attach(to: loop, body))
   }
 

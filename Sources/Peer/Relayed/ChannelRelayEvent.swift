@@ -31,6 +31,9 @@ package enum ChannelRelayEvent: Sendable, Equatable {
   case rosterDiffers(uid: UInt32)
   /// A host keeps its sound back, by its own word, or lets it go on. Told in small channels.
   case audioMuted(uid: UInt32, isMuted: Bool)
+  /// A host's pictures are to be turned like that, from one of them on, by its own word. Told in
+  /// small channels.
+  case picturesTurned(uid: UInt32, PictureRotation, mediaTime: UInt32)
   /// A host's message to all.
   case message(uid: UInt32, stream: UInt8, [UInt8])
   /// Messages of a host have not come, and are not waited for any longer.

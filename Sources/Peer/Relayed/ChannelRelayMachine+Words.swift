@@ -12,7 +12,7 @@ extension ChannelRelayMachine {
       return ChannelWordFrame.writeKey(
         message.bytes.span, uid: message.recipient, to: &packet)
     }
-    if writeMute(into: &packet, now: now) { return }
+    if talk.write(into: &packet, &keys, now: now) { return }
     for _ in 0..<Self.questionsAtOnce {
       guard let uid = members.popQuestion(now: now) ?? talk.seats.popQuestion(now: now)
       else { return }
@@ -26,26 +26,11 @@ extension ChannelRelayMachine {
     talk.mutes.set(MuteWord(milliseconds: unix, isMuted: isMuted), now: now)
   }
 
-  /// Writes the own word for the next member that is to have it.
-  ///
-  /// - Returns: whether there was one, and a key: who only listens is not heard anyway.
-  @_lifetime(packet: copy packet)
-  private mutating func writeMute(into packet: inout OutputSpan<UInt8>, now: Instant) -> Bool {
-    guard let word = talk.mutes.own, let uid = talk.mutes.popListener(now: now),
-      let frame = keys.seal(word.bytes, metadata: MuteWord.metadata)
-    else { return false }
-    let message = [MuteWord.messageType] + frame
-    ChannelWordFrame.writeKey(message.span, uid: uid, to: &packet)
-    return true
-  }
-
-  /// A member's message whose first byte says that it is about its sound.
-  mutating func readMute(_ message: [UInt8], of uid: UInt32, now: Instant) {
-    let frame = Array(message.dropFirst())
-    guard let text = keys.open(frame, from: uid, metadata: MuteWord.metadata, now: now),
-      let word = MuteWord(text), talk.mutes.handle(word, of: uid, now: now)
-    else { return }
-    publish(.audioMuted(uid: uid, isMuted: word.isMuted))
+  /// The own pictures are turned like that, from one of them on.
+  package mutating func setTurn(_ turn: PictureRotation, mediaTime: UInt32, now: Instant) {
+    let unix = UInt64(clamping: settings.wallClockAtZero) &+ now.nanoseconds / 1_000_000
+    let word = TurnWord(milliseconds: unix, quarters: turn.rawValue, mediaTime: mediaTime)
+    talk.mutes.set(word, now: now)
   }
 
   /// Sound of a member has opened.

@@ -313,7 +313,9 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   }
 
   private mutating func readKey(_ bytes: [UInt8], of uid: UInt32, now: Instant) {
-    guard bytes.first != MuteWord.messageType else { return readMute(bytes, of: uid, now: now) }
+    if bytes.first == MuteWord.messageType || bytes.first == TurnWord.messageType {
+      return talk.read(bytes, of: uid, &keys, now: now).map { publish($0) } ?? ()
+    }
     do throws(KeyMessageError) {
       try keys.handleMessage(bytes.span, from: uid, identity: identity, now: now)
     } catch {}  // Counted by the keys: `GroupKeyCounters`.

@@ -2,10 +2,11 @@ import GroupKeys
 import Primitives
 import Wire
 
-/// Who of a small channel keeps its sound back, by each one's own word
+/// Who of a small channel keeps its sound back, and how pictures are turned, by each one's own word
 /// (docs/protocol/sframe.md §4).
-/// The word goes to each member four times in two seconds, and each five while the sound is kept
-/// back: who comes later hears of it, and who heard nothing of it hears the next one.
+/// A word goes to each member four times in two seconds, and each five while the sound is kept
+/// back, or once pictures were turned: who comes later hears of it, and who heard nothing of it
+/// hears the next one.
 struct RelayedMutes {
   private struct Listener {
     let uid: UInt32
@@ -23,6 +24,9 @@ struct RelayedMutes {
 
   /// What this side says; `nil` = it has never kept its sound back.
   private(set) var own: MuteWord?
+  /// How the own pictures are turned; `nil` = they never were.
+  private(set) var ownTurn: TurnWord?
+  private var turns: [(uid: UInt32, word: TurnWord, since: Instant)] = []
   private var listeners: [Listener] = []
   private var speakers: [Speaker] = []
 
@@ -32,10 +36,19 @@ struct RelayedMutes {
   mutating func set(_ word: MuteWord, now: Instant) {
     guard word.isMuted != own?.isMuted ?? false else { return }
     own = word
-    for index in listeners.indices {
-      listeners[index].next = now
-      listeners[index].count = 0
+    restart(now: now)
+  }
+
+  /// The own pictures are turned like that; said of any picture.
+  mutating func set(_ turn: TurnWord, now: Instant) {
+    guard turn.quarters == ownTurn?.quarters ?? 0 else {
+      ownTurn = turn
+      return restart(now: now)
     }
+    // Who comes later is told of a time that it understands: half of all times are past.
+    guard let former = ownTurn?.mediaTime else { return }
+    let past = (turn.mediaTime &- former) & 0xFF_FFFF
+    if past > Self.longAgo, past < 0x80_0000 { ownTurn?.mediaTime = turn.mediaTime }
   }
 
   /// A member has been verified.
@@ -47,6 +60,7 @@ struct RelayedMutes {
   mutating func remove(_ uid: UInt32) {
     listeners.removeAll { $0.uid == uid }
     speakers.removeAll { $0.uid == uid }
+    turns.removeAll { $0.uid == uid }
   }
 
   /// There is another session with the relay: nobody has heard of it.
@@ -75,6 +89,23 @@ struct RelayedMutes {
     return isChange
   }
 
+  /// A member's word about its pictures has opened.
+  ///
+  /// - Returns: Whether something is different now.
+  mutating func handle(_ turn: TurnWord, of uid: UInt32, now: Instant) -> Bool {
+    guard let index = turns.firstIndex(where: { $0.uid == uid }) else {
+      guard listeners.contains(where: { $0.uid == uid }) else { return false }
+      turns.append((uid, turn, now))
+      return turn.quarters != 0
+    }
+    guard turn.milliseconds > turns[index].word.milliseconds,
+      now >= turns[index].since + Self.pace
+    else { return false }
+    let isChange = turn.quarters != turns[index].word.quarters
+    turns[index] = (uid, turn, now)
+    return isChange
+  }
+
   /// Sound of a member has opened: it is not kept back any more, whatever has got lost.
   ///
   /// - Returns: Whether that is different.
@@ -91,8 +122,8 @@ struct RelayedMutes {
 
   /// A member that is to be told now.
   mutating func popListener(now: Instant) -> UInt32? {
-    guard let own, isSmall,
-      let index = listeners.firstIndex(where: { isWanted($0, own) && $0.next <= now })
+    guard hasWord, isSmall,
+      let index = listeners.firstIndex(where: { isWanted($0) && $0.next <= now })
     else { return nil }
     let count = listeners[index].count
     let pause = count < Self.pauses.count ? Self.pauses[count] : Self.calm
@@ -102,12 +133,14 @@ struct RelayedMutes {
   }
 
   var nextDeadline: Instant? {
-    guard let own, isSmall else { return nil }
-    return listeners.lazy.filter { isWanted($0, own) }.map(\.next).min()
+    guard hasWord, isSmall else { return nil }
+    return listeners.lazy.filter { isWanted($0) }.map(\.next).min()
   }
 
-  private func isWanted(_ listener: Listener, _ own: MuteWord) -> Bool {
-    own.isMuted || listener.count <= Self.pauses.count
+  private var hasWord: Bool { own != nil || ownTurn != nil }
+
+  private func isWanted(_ listener: Listener) -> Bool {
+    own?.isMuted == true || ownTurn != nil || listener.count <= Self.pauses.count
   }
 
   /// A word a member: a large channel is not told.
@@ -119,6 +152,8 @@ struct RelayedMutes {
   private static let calm = Duration.seconds(5)
   /// From one word of a member to the next that changes something: it cannot tell without end.
   private static let pace = Duration.milliseconds(500)
+  /// 30 s, in 10 ms / 256.
+  private static let longAgo: UInt32 = 768_000
   /// From a host over the relay, on two lines with full queues.
   private static let underWay = Duration.seconds(1)
 }

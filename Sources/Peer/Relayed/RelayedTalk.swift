@@ -28,6 +28,46 @@ struct RelayedTalk {
     mutes.restart(now: now)
   }
 
+  /// Writes the own words for the next member that is to have them.
+  ///
+  /// - Returns: Whether there were some, and a key: who only listens is not heard anyway.
+  @_lifetime(packet: copy packet)
+  mutating func write(
+    into packet: inout OutputSpan<UInt8>, _ keys: inout GroupKeyMachine, now: Instant
+  ) -> Bool {
+    guard keys.isPublishing, let uid = mutes.popListener(now: now) else { return false }
+    let start = packet.count
+    let words = [
+      mutes.own.map { (MuteWord.messageType, $0.bytes) },
+      mutes.ownTurn.map { (TurnWord.messageType, $0.bytes) },
+    ]
+    for case (let type, let text)? in words {
+      guard let frame = keys.seal(text, metadata: type) else { continue }
+      let message = [type] + frame
+      ChannelWordFrame.writeKey(message.span, uid: uid, to: &packet)
+    }
+    return packet.count > start
+  }
+
+  /// Reads a member's message whose first byte says that it is such a word.
+  mutating func read(
+    _ message: [UInt8], of uid: UInt32, _ keys: inout GroupKeyMachine, now: Instant
+  ) -> ChannelRelayEvent? {
+    let frame = Array(message.dropFirst())
+    // Its type and its metadata are one number.
+    guard let type = message.first,
+      let text = keys.open(frame, from: uid, metadata: type, now: now)
+    else { return nil }
+    if type == MuteWord.messageType {
+      guard let word = MuteWord(text), mutes.handle(word, of: uid, now: now) else { return nil }
+      return .audioMuted(uid: uid, isMuted: word.isMuted)
+    }
+    guard let word = TurnWord(text), let turn = PictureRotation(rawValue: word.quarters),
+      mutes.handle(word, of: uid, now: now)
+    else { return nil }
+    return .picturesTurned(uid: uid, turn, mediaTime: word.mediaTime)
+  }
+
   var nextDeadline: Instant? {
     earliest(earliest(seats.nextDeadline, mutes.nextDeadline), messages.nextDeadline)
   }

@@ -38,6 +38,7 @@ extension FuzzTarget {
       return [
         pair.envelope, KeyMessage.receipt(generation: 0, .zero).bytes, KeyMessage.request.bytes,
         MuteWord(milliseconds: 1, isMuted: true).bytes,
+        TurnWord(milliseconds: 1, quarters: 3, mediaTime: 9).bytes,
       ]
     },
     run: { bytes in
@@ -46,6 +47,9 @@ extension FuzzTarget {
       }
       if let word = try? MuteWord(parsing: bytes.span) {
         expect(word.bytes == bytes, "a word about sound has one encoding")
+      }
+      if let word = try? TurnWord(parsing: bytes.span) {
+        expect(word.bytes == bytes, "a word about pictures has one encoding")
       }
       guard let pair = KeyPair.make() else { return expect(false, "two members") }
       let before = pair.openedCount

@@ -85,6 +85,54 @@ struct RelayedMuteTests {
     #expect(world.counters.keysForwarded == keys)
   }
 
+  // MARK: - Pictures that are turned
+
+  private func turns(_ world: RelayedWorld, _ uid: UInt32) -> [UInt32: [PictureRotation]] {
+    var turns: [UInt32: [PictureRotation]] = [:]
+    for case .picturesTurned(let other, let turn, _) in world.member(uid)?.steps ?? [] {
+      turns[other, default: []].append(turn)
+    }
+    return turns
+  }
+
+  @Test(arguments: 84..<88 as Range<UInt64>)
+  func `all know how a host's pictures are turned, who comes later and on bad lines too`(
+    seed: UInt64
+  ) throws {
+    let world = try makeWorld(seed: seed)
+    world.setTurn(1, .none, at: 5)
+    world.setTurn(1, .quarter, at: 100)
+    world.run(.milliseconds(100))
+    for uid in [2, 3, 4] as [UInt32] { #expect(turns(world, uid) == [1: [.quarter]]) }
+    world.line = { _, _, random in random.unit() < 0.3 ? [] : [40] }
+    world.run(.seconds(20))
+    world.setTurn(1, .none, at: 2_000_000)
+    world.run(.seconds(30))
+    for uid in [2, 3, 4] as [UInt32] { #expect(turns(world, uid) == [1: [.quarter, .none]]) }
+    world.setTurn(1, .threeQuarters, at: 0xFF_FFFF)
+    world.run(.seconds(30))
+    // A later picture is turned alike: who comes is told of its time, and not of half a day ago.
+    world.setTurn(1, .threeQuarters, at: 3_000_000)
+    try world.join(9, .audience)
+    world.run(.seconds(30))
+    let steps = world.member(9)?.steps ?? []
+    let told = steps.filter { if case .picturesTurned = $0 { true } else { false } }
+    #expect(told == [.picturesTurned(uid: 1, .threeQuarters, mediaTime: 3_000_000)])
+  }
+
+  @Test func `a word about pictures has one encoding`() {
+    let bytes = TurnWord(milliseconds: 0x0102_0304_0506_0708, quarters: 2, mediaTime: 0x03_0201)
+      .bytes
+    #expect(bytes == [8, 7, 6, 5, 4, 3, 2, 1, 2, 1, 2, 3, 0])
+    #expect(TurnWord(bytes)?.bytes == bytes)
+    for (place, byte) in [(8, 4), (12, 1)] {
+      var other = bytes
+      other[place] = UInt8(byte)
+      #expect(TurnWord(other) == nil)
+    }
+    #expect(TurnWord(bytes + [0]) == nil && TurnWord(Array(bytes.dropLast())) == nil)
+  }
+
   // MARK: - The rule alone
 
   private static func heard(_ words: [(at: Int64, MuteWord)]) -> [Bool] {

@@ -276,6 +276,13 @@ final class RelayedWorld {
     drain(member)
   }
 
+  /// As `RelayedView` says it with each picture.
+  func setTurn(_ uid: UInt32, _ turn: PictureRotation, at mediaTime: UInt32) {
+    guard let member = member(uid) else { return }
+    member.machine.setTurn(turn, mediaTime: mediaTime, now: now)
+    drain(member)
+  }
+
   // MARK: - Time
 
   func run(_ duration: Duration) {
