@@ -8,10 +8,13 @@ import Video
 final class Camera: VideoSource {
   let framesPerSecond: Double
   private let picture: TestPicture
+  private let rotation: VideoRotation
   private let state = Mutex((number: UInt16(0), given: [UInt16: Instant]()))
 
-  init(_ size: PictureSize, framesPerSecond: Double = 30) {
+  /// - Parameter rotation: How its pictures are turned, all but the first ten.
+  init(_ size: PictureSize, framesPerSecond: Double = 30, rotation: VideoRotation = .none) {
     picture = TestPicture(size)
+    self.rotation = rotation
     self.framesPerSecond = framesPerSecond
   }
 
@@ -24,6 +27,7 @@ final class Camera: VideoSource {
       state.given[state.number] = SystemClock.now
       return state.number
     }
+    picture.rotation = number < 10 ? .none : rotation
     self.picture.draw(
       TestPicture.Stamp(number: number, clock: UInt32(mediaTime / .milliseconds(1))),
       into: &picture.i420)

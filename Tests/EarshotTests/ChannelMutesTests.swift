@@ -85,6 +85,40 @@ import Video
     for member in [alice, bob] { member.finish() }
   }
 
+  /// Seeds' callback 25, in a channel by a relay.
+  @Test(.timeLimit(.minutes(1)))
+  func `by a relay others are told how pictures are turned`() async throws {
+    let folder = FileManager.default.temporaryDirectory.appending(
+      path: "earshot-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let town = try RelayTown()
+    let endpoints = [
+      try await town.endpoint("alice", folder), try await town.endpoint("bob", folder),
+    ]
+    let size = try #require(PictureSize(width: 160, height: 120))
+    let eye = Eye()
+    var alice = try await MediaMember(endpoints[0], .host, .relay) {
+      $0.makeVideoSink = { _ in eye }
+    }
+    let bob = try await MediaMember(endpoints[1], .host, .relay) {
+      $0.makeVideoSource = { Camera(size, rotation: .quarter) }
+    }
+    let turn = await alice.first { step -> VideoRotation? in
+      guard case .relay(.progress(_, .remoteVideoRotated(let turn))) = step else { return nil }
+      return turn
+    }
+    #expect(turn == .quarter)
+    // Each picture by itself: the first ones are as the camera gave them.
+    let turns = eye.sights.withLock { $0.map { ($0.stamp.number, $0.moment.rotation) } }
+    #expect(turns.allSatisfy { number, turn in turn == (number < 10 ? .none : .quarter) })
+    for member in [alice, bob] {
+      await member.media.leave()
+      member.finish()
+    }
+    for endpoint in endpoints { await endpoint.close() }
+    town.stop()
+  }
+
   @Test func `a choice is for all or for none, but for some`() {
     var choice = HostChoice<UInt32>()
     #expect(!choice.covers(7) && !choice.isAll && !choice.hasExceptions)

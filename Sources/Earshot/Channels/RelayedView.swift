@@ -2,6 +2,7 @@ internal import Peer
 internal import Primitives
 internal import Reactor
 internal import Video
+internal import Wire
 
 /// The pipelines of a channel's pictures by way of a relay: one that encodes the own source, and
 /// one for each host that is seen. On the loop's thread.

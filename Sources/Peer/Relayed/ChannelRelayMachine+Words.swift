@@ -1,6 +1,6 @@
 import GroupKeys
 package import Primitives
-import Wire
+package import Wire
 
 /// Words between members: keys, questions for cards, and that the own sound is kept back, of which
 /// small channels are told (docs/protocol/sframe.md §4).
