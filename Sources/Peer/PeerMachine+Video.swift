@@ -134,8 +134,8 @@ package struct CongestionNumbers: Sendable {
   /// Rates in bit/s on the line, IP and UDP included.
   package var estimate: Double
   package var acknowledgedRate: Double
-  /// The greatest that the path has been seen to carry.
-  package var provenRate: Double
+  /// The greatest delivery rate since the estimate began.
+  package var maximumDeliveryRate: Double
   package var audioRate: Double
   package var pacingRate: Double
   /// What other calls at the same time leave this one; infinite while it is alone.
@@ -149,7 +149,7 @@ package struct CongestionNumbers: Sendable {
   package var bytesInFlight: Int
 
   /// The estimate as far as it is more than a hope: half as much again as was carried, at most.
-  package var believedRate: Double { min(estimate, provenRate * 1.5) }
+  package var believedRate: Double { min(estimate, maximumDeliveryRate * 1.5) }
 }
 
 /// Both halves of a call's video.
@@ -175,7 +175,7 @@ extension Association {
     let percentile = { (share: Double) in delays.percentile(share).map { Double($0) / 1_000 } }
     return CongestionNumbers(
       estimate: uplink.estimator.estimate, acknowledgedRate: uplink.estimator.acknowledgedRate,
-      provenRate: uplink.estimator.provenRate, audioRate: uplink.audioRate,
+      maximumDeliveryRate: uplink.estimator.maximumDeliveryRate, audioRate: uplink.audioRate,
       pacingRate: uplink.gate.rate,
       share: uplink.share, queueDelay: uplink.estimator.standingDelay,
       queueDelayP50: percentile(0.5),

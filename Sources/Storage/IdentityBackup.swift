@@ -29,15 +29,14 @@ package struct IdentityBackup: Sendable {
     self.pins = pins.count == 0 ? [] : PinFile.encode(pins)
   }
 
-  /// Takes apart what was sealed; `nil` where it does not hold an identity and pins.
-  package init?(unsealed bytes: [UInt8]) {
-    guard bytes.count >= 4 else { return nil }
+  /// Takes apart what was sealed; `path` is named where it does not hold an identity and pins.
+  package init(unsealed bytes: [UInt8], from path: String) throws(StorageError) {
+    guard bytes.count >= 4 else { throw Self.damaged(path) }
     let length = Self.number(bytes, at: 0)
-    guard length <= bytes.count - 4 else { return nil }
+    guard length <= bytes.count - 4 else { throw Self.damaged(path) }
     identity = Array(bytes[4..<(4 + length)])
     pins = Array(bytes[(4 + length)...])
-    // Told by `nil`.
-    guard (try? summary("")) != nil else { return nil }
+    _ = try summary(path)
   }
 
   /// Writes to a file that must not exist yet, for its owner only.
@@ -96,9 +95,7 @@ package struct IdentityBackup: Sendable {
           + "earshot backup wrote.")
     }
     guard bytes.starts(with: title.utf8) else {
-      throw StorageError(
-        .newerVersion, path, "\(path) was written by a newer version of Earshot.",
-        advice: "Run that version.")
+      throw newerVersion(path)
     }
     let end = bytes.count - sumByteCount
     guard end >= Header.byteCount, sum(of: bytes[..<end]) == Array(bytes[end...]),
@@ -114,8 +111,7 @@ package struct IdentityBackup: Sendable {
       return .wrongPassphrase
     }
     defer { Secret.wipe(&body) }
-    guard let backup = IdentityBackup(unsealed: body) else { throw damaged(path) }
-    return .backup(backup)
+    return .backup(try IdentityBackup(unsealed: body, from: path))
   }
 
   /// Makes the two files of an identity; neither may be there.
@@ -137,11 +133,16 @@ package struct IdentityBackup: Sendable {
 
   /// Whose it is, and how many are pinned; `path` is named where that cannot be read.
   package func summary(_ path: String) throws(StorageError) -> (id: PeerID, pinCount: Int) {
-    let peers = try pins.isEmpty ? KnownPeers() : PinFile(path: "").parse(pins, from: path)
-    do throws(IdentityFileFault) {
-      return (try LocalIdentity(stored: identity.span).id, peers.count)
+    let pinCount: Int
+    do throws(StorageError) {
+      pinCount = try pins.isEmpty ? 0 : PinFile(path: "").parse(pins, from: path).count
     } catch {
-      throw Self.damaged(path)
+      throw error.code == .newerVersion ? Self.newerVersion(path) : Self.damaged(path)
+    }
+    do throws(IdentityFileFault) {
+      return (try LocalIdentity(stored: identity.span).id, pinCount)
+    } catch {
+      throw error == .newerVersion ? Self.newerVersion(path) : Self.damaged(path)
     }
   }
 
@@ -198,6 +199,12 @@ package struct IdentityBackup: Sendable {
   private static func damaged(_ path: String) -> StorageError {
     StorageError(
       .corrupt, path, "\(path) is damaged.", advice: "Use another copy of the backup.")
+  }
+
+  private static func newerVersion(_ path: String) -> StorageError {
+    StorageError(
+      .newerVersion, path, "\(path) was written by a newer version of Earshot.",
+      advice: "Run that version.")
   }
 
   private static func withoutMemory(_ path: String) -> StorageError {

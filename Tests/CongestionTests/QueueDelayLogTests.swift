@@ -75,7 +75,7 @@ import Testing
       (26e6, 4e6, 6e6), (6e6, 4e6, 6e6), (5e6, 4e6, 5e6), (3e6, 0, 0), (1e6, 8e6, 1e6),
     ] as [(Double, Double, Double)] {
       let numbers = CongestionNumbers(
-        estimate: estimate, acknowledgedRate: proven, provenRate: proven, audioRate: 0,
+        estimate: estimate, acknowledgedRate: proven, maximumDeliveryRate: proven, audioRate: 0,
         pacingRate: estimate, share: .infinity, queueDelay: 0, state: .holding, reason: .room,
         bytesInFlight: 0)
       #expect(numbers.believedRate == believed)

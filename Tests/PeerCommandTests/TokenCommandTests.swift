@@ -108,6 +108,16 @@ struct TokenCommandTests {
     #expect(lines.count { $0.hasPrefix("expires") } == 1)
   }
 
+  @Test func `a token with other claims is told from a text that is no token`() throws {
+    var random = RandomSource(seed: 1)
+    let token = PublicToken(signing: Array("{}".utf8), by: TokenSigningKey(random: &random))
+    try folder.write(Array(token.text.utf8), to: "t")
+    try folder.write(Array("hello".utf8), to: "u")
+    let (other, none) = (try run("show @t"), try run("show @u"))
+    #expect(other.code == .identity && other.text.contains("other claims"))
+    #expect(none.code == .identity && none.text.contains("cannot be read"))
+  }
+
   @Test func `what no rendezvous would take is not signed`() throws {
     let key = try #require(TokenPublicKey(try run("new --key @k").text))
     let rule = TokenRule(key: key, audience: "\(Self.server)")

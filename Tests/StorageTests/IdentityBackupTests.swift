@@ -78,6 +78,26 @@ struct IdentityBackupTests {
     }
   }
 
+  @Test func `what a newer version has written is told from what is damaged`() throws {
+    let scratch = Scratch()
+    let backup = try IdentityBackup(identityFile: try Self.makeIdentity(scratch, pins: 1))
+    func code(_ identity: [UInt8], _ pins: [UInt8]) -> StorageError.Code? {
+      let length: [UInt8] = [0, 0, 0, UInt8(truncatingIfNeeded: identity.count)]
+      let error = #expect(throws: StorageError.self) {
+        _ = try IdentityBackup(unsealed: length + identity + pins, from: "x")
+      }
+      return error?.code
+    }
+    var newer = backup.identity
+    newer[17] = UInt8(ascii: "2")
+    var damaged = backup.identity
+    damaged[40] ^= 1
+    #expect(code(newer, backup.pins) == .newerVersion)
+    #expect(code(damaged, backup.pins) == .corrupt)
+    #expect(code(backup.identity, Array("earshot known-peers 9\nend 0\n".utf8)) == .newerVersion)
+    #expect(code(backup.identity, Array(backup.pins.dropLast(3))) == .corrupt)
+  }
+
   @Test func `nothing is overwritten`() throws {
     let scratch = Scratch()
     let path = try Self.makeIdentity(scratch, pins: 1)

@@ -228,8 +228,8 @@ package struct BandwidthEstimator: Sendable {
   /// What was acknowledged lately, in bit/s.
   package var acknowledgedRate: Double { path.delivery.acknowledged }
 
-  /// The greatest rate that the path has been seen to carry, in bit/s; 0 before the first report.
-  package var provenRate: Double { path.delivery.proven }
+  /// The greatest delivery rate since the estimate began, in bit/s; 0 before the first report.
+  package var maximumDeliveryRate: Double { path.delivery.maximum }
 
   /// Queueing delay, the least of the last moments: µs.
   package var standingDelay: Double { path.queue.standing }

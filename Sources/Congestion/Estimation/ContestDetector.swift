@@ -168,7 +168,7 @@ package struct ContestDetector: Sendable, BitwiseCopyable {
       path.queue.standing > max(constants.shortQueue * target, constants.leastDelay),
       path.queue.standing > constants.suspectMean * path.queue.mean,
       path.queue.standing < constants.suspectRoundTrips * path.roundTrip.value,
-      path.delivery.proven > constants.roomShare * unpaced,
+      path.delivery.maximum > constants.roomShare * unpaced,
       let rates = path.arrivals.rates(over: constants.suspectSpan, atLeast: constants.flatPackets)
     else { return false }
     return abs(rates.arrival - rates.sending) < constants.suspectRates * rates.sending

@@ -22,8 +22,8 @@ package struct DeliveryRate: Sendable, BitwiseCopyable {
   var recent = 0.0
   /// The same over seconds.
   private(set) var usual = 0.0
-  /// The greatest that the path has been seen to carry.
-  private(set) var proven = 0.0
+  /// The greatest since the estimate began: the max_bw of BBR without its window.
+  private(set) var maximum = 0.0
 
   init(_ constants: Constants = Constants()) { self.constants = constants }
 
@@ -38,7 +38,7 @@ package struct DeliveryRate: Sendable, BitwiseCopyable {
       recent = rates.arrival
       usual += (recent - usual) * min(1, elapsed / constants.usualMemory)
     }
-    proven = max(proven, most)
+    maximum = max(maximum, most)
   }
 
   /// What the line loses has used the bottleneck all the same.

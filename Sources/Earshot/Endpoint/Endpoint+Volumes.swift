@@ -64,6 +64,7 @@ extension Endpoint {
   /// Stops or resumes playing the audio of all calls' other sides (`Call.setRemoteAudioMuted`).
   public func setAllRemoteAudioMuted(_ isMuted: Bool) {
     for callID in calls.keys.sorted() {
+      // It fails only where the call has ended.
       try? Call.switchMedia(self, CallID(callID)) { $0.audio.isRemoteMuted = isMuted }
     }
   }
@@ -71,6 +72,7 @@ extension Endpoint {
   /// The same of the video of those calls that show some (`Call.setRemoteVideoMuted`).
   public func setAllRemoteVideoMuted(_ isMuted: Bool) {
     for callID in calls.keys.sorted() {
+      // It fails where the call has ended, or has no video sink.
       try? Call.switchMedia(self, CallID(callID)) { $0.video.isRemoteMuted = isMuted }
     }
   }

@@ -29,6 +29,7 @@ package struct FileClaims {
 
   /// The identity, and what is remembered beside it.
   package mutating func keepsIdentity(_ given: String?) {
+    // Without a home directory there is none to keep, which is told where it is opened.
     guard let path = try? LocalIdentityFile.path(given) else { return }
     let ends = [
       "", ".known-peers", ".known-peers.lock", ".nodes", ".nodes.lock", ".probes", ".probe-history",

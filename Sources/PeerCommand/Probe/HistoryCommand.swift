@@ -34,6 +34,12 @@ package struct HistoryCommand: Sendable {
     claims.keepsIdentity(identity)
     claims.writes(report, "--report")
     try claims.check()
+    // Without a home directory there is no history to be read, which is not an empty one.
+    do throws(EarshotError) {
+      _ = try LocalIdentityFile.path(identity)
+    } catch {
+      throw CommandFailure(error)
+    }
     let all: [ProbeHistory.Pair]
     do throws(ReactorError) {
       all = try ProbeHistory(besideIdentity: identity).pairs()

@@ -124,10 +124,12 @@ package struct TokenCommand: Sendable {
   private func show(
     _ text: String, _ key: TokenPublicKey?, now: UInt64
   ) -> (String, ExitCode) {
-    guard let token = try? PublicToken(parsing: text),
-      let claims = try? TokenClaims(json: token.payload)
-    else {
+    // Each has one error, which the sentence is for.
+    guard let token = try? PublicToken(parsing: text) else {
       return ("This is no access token: it cannot be read.", .identity)
+    }
+    guard let claims = try? TokenClaims(json: token.payload) else {
+      return ("This is no access token: it is PASETO v4.public with other claims.", .identity)
     }
     var lines = [
       ("for", claims.audience), ("holder", "\(claims.subject)"), ("permits", claims.scope),

@@ -109,7 +109,7 @@ extension FuzzTarget {
       return [[0, 0, 0, UInt8(truncatingIfNeeded: identity.count)] + identity]
     },
     run: { bytes in
-      guard let backup = IdentityBackup(unsealed: bytes) else { return }
+      guard let backup = try? IdentityBackup(unsealed: bytes, from: "") else { return }
       expect(
         backup.identity.count + backup.pins.count == bytes.count - 4, "nothing is made up or left")
     })

@@ -20,11 +20,12 @@ import Wire
     #expect(SetUpTrial.share(trial.connected, 95) <= SetUpLine.connected)
     for (end, name) in ["caller", "callee"].enumerated() {
       let heard = SetUpTrial.share(trial.firstSound(at: end), 95)
+      #expect(heard <= line.bound(at: end), "\(name)")
       withKnownIssue("first sound later than the goal, Benchmarks/README.md", isIntermittent: true)
       {
         #expect(heard <= line.firstSound, "\(name)")
       } when: {
-        line.missed.contains(end)
+        line.missed[end] != nil
       }
     }
   }

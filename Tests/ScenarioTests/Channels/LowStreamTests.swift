@@ -133,6 +133,8 @@ struct LowStreamTests {
       print(told)
       #expect(Double(got.bits) >= best * 0.9, "\(told)")
       #expect(got.heard >= 0.998, "\(told)")
+      // A tenth above the 41 ms of the known issue.
+      #expect(got.wait <= .milliseconds(45), "\(told)")
       withKnownIssue("a line that is full to 98 % waits 41 ms", isIntermittent: true) {
         #expect(got.wait <= .milliseconds(40), "\(told)")
       } when: {
@@ -167,6 +169,8 @@ struct LowStreamTests {
         waits.append(got.wait)
       }
     }
+    // Of 24: one more than the two of the known issue.
+    #expect(waits.count { $0 > .milliseconds(40) } <= 3, "\(waits.sorted())")
     withKnownIssue("one line in sixteen waits 40 to 50 ms", isIntermittent: true) {
       #expect(waits.sorted()[waits.count * 95 / 100] <= .milliseconds(40), "\(waits.sorted())")
     }

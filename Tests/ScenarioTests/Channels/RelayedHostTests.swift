@@ -74,6 +74,8 @@ struct RelayedHostTests {
     let found = LinkStatistics(sender.machine, now: world.now)
     let sent = try #require(found)
     #expect(sent.media.packetsSent == 200)
+    // Five packets count as lost, three more may; a tenth above the 197 bytes a frame.
+    #expect(sent.quality.packetsLost <= 8 && sent.media.wireBytesSent <= 200 * 217)
     withKnownIssue("what was sent before the relay reports counts as lost: copies go out") {
       #expect(sent.quality.packetsLost == 0 && sent.media.payloadBytesSent == 200 * 80)
       #expect((200 * 110...200 * 123).contains(Int(sent.media.wireBytesSent)))
