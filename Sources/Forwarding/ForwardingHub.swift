@@ -75,10 +75,11 @@ package final class ForwardingHub {
   /// - Parameters:
   ///   - card: The contact card of its INIT.
   ///   - takesData: Whether it understands CHANNEL_DATA.
+  ///   - loudest: How many of the loudest hosts it wants; 0 = as many as is usual.
   ///   - prefixes: Where that came from; `nil`: not counted.
   package func reserve(
     _ slot: UInt32, for claim: SeatClaim, card: [UInt8], takesData: Bool = false,
-    from prefixes: SeatPrefixes? = nil
+    loudest: Int = 0, from prefixes: SeatPrefixes? = nil
   ) {
     while seats.count <= Int(slot) { seats.append(nil) }
     remove(slot)
@@ -89,6 +90,7 @@ package final class ForwardingHub {
     seatCount &+= 1
     let seat = Seat(slot: slot, number: seatCount, claim: claim, card: card, room: room)
     seat.takesData = takesData
+    if loudest > 0 { seat.chosen = min(loudest, limits.chosen) }
     seat.pictures.origin = origins.add(prefixes)
     seats[Int(slot)] = seat
     room.reserve(seat)
@@ -310,9 +312,11 @@ package final class ForwardingHub {
     seat.voice.handle(audio.label, pause: limits.speechPause, now: now)
     seat.voice.isForwarded = seat.room.isLoud(seat, limits: limits, now: now)
     guard seat.voice.passes(now: now) else { return counters.audioSilent &+= 1 }
-    guard seat.voice.isForwarded else { return counters.audioTooQuiet &+= 1 }
+    if !seat.voice.isForwarded { counters.audioTooQuiet &+= 1 }
+    guard seat.voice.isForwarded || seat.room.choosers > 0 else { return }
     pictures.listen(seat.room, now: now)
-    for other in seat.room.seats where other !== seat && other.isThere(limits, now: now) {
+    for other in seat.room.seats
+    where other !== seat && other.mayHear(seat) && other.isThere(limits, now: now) {
       guard other.sound.admits(seat, to: other, limits, now: now) else {
         counters.audioLeftOut &+= 1
         continue

@@ -5,6 +5,8 @@ import Primitives
 package struct ForwardingLimits: Sendable {
   /// Loudest hosts of a channel that are forwarded: more at once nobody understands.
   package var loudest = 3
+  /// The most that a member may choose: all that a channel may have.
+  package var chosen = 64
   /// CHANNEL_AUDIO of one member a second: frames of 10 ms, and some that waited.
   package var audioPerSecond: UInt64 = 110
   /// The same at once: what waited for a line of 0.6 s.

@@ -20,6 +20,8 @@ final class ForwardingRoom {
   var picturesChecked: Instant?
   /// When it is looked at next whether its members' lines carry all who speak.
   var soundDue = Instant.zero
+  /// Seats that have chosen how many of the loudest they hear.
+  private(set) var choosers = 0
   /// Fragments that wait for its seats.
   var fragmentCount = 0
   /// Seats whose lines have room for some, and all other packets.
@@ -42,6 +44,8 @@ final class ForwardingRoom {
   func seat(ofSource source: UInt8) -> Seat? {
     sources.indices.contains(Int(source) - 1) ? sources[Int(source) - 1] : nil
   }
+  /// Hosts that publish.
+  private(set) var hostCount = 0
   /// Hosts whose pictures are kept.
   var pictureSourceCount: Int { seats.count { $0.pictures.store != nil } }
   func waitingSeat(of uid: UInt32) -> Seat? { waiting[uid] }
@@ -52,10 +56,12 @@ final class ForwardingRoom {
     if waiting[seat.claim.uid] === seat { waiting[seat.claim.uid] = nil }
     seats.append(seat)
     byUID[seat.claim.uid] = seat
+    if seat.chosen != nil { choosers += 1 }
   }
 
   func remove(_ seat: Seat) {
     if waiting[seat.claim.uid] === seat { waiting[seat.claim.uid] = nil }
+    if seat.chosen != nil, seats.contains(where: { $0 === seat }) { choosers -= 1 }
     seats.removeAll { $0 === seat }
     if byUID[seat.claim.uid] === seat { byUID[seat.claim.uid] = nil }
     endPublishing(seat)
@@ -63,7 +69,10 @@ final class ForwardingRoom {
 
   /// Takes back a host's number: what it published is not forwarded any more.
   func endPublishing(_ seat: Seat) {
-    if seat.source > 0 { sources[Int(seat.source) - 1] = nil }
+    if seat.source > 0 {
+      sources[Int(seat.source) - 1] = nil
+      hostCount -= 1
+    }
     seat.source = 0
     seat.frames = nil
     seat.pictures.store = nil
@@ -78,6 +87,7 @@ final class ForwardingRoom {
       let place = (nextSource + step) % sources.count
       guard sources[place] == nil else { continue }
       sources[place] = seat
+      hostCount += 1
       nextSource = place + 1
       let source = UInt8(place + 1)
       seat.source = source
@@ -93,11 +103,16 @@ final class ForwardingRoom {
     where isCounted: (Seat) -> Bool = { _ in true }
   ) -> Int {
     var count = 0
-    for case .some(let host) in sources where host !== member && host.voice.isForwarded {
+    for case .some(let host) in sources where host !== member && member.mayHear(host) {
       guard host.voice.isSpeaking(pause: limits.speechPause, now: now) else { continue }
       if isCounted(host) { count += 1 }
     }
     return count
+  }
+
+  /// How many of those a member would hear if its line was wide.
+  func audible(to member: Seat, limits: ForwardingLimits, now: Instant) -> Int {
+    min(member.chosen ?? .max, speakers(to: member, limits: limits, now: now))
   }
 
   /// Whether a host whose frame has just come is among the loudest.

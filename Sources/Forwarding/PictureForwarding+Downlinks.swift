@@ -57,7 +57,7 @@ extension PictureForwarding {
 
   private func needsSoundLine(_ seat: Seat, now: Instant) -> Bool {
     guard seat.isThere(limits, now: now) else { return false }
-    let speakers = seat.room.speakers(to: seat, limits: limits, now: now)
+    let speakers = seat.room.audible(to: seat, limits: limits, now: now)
     if speakers > 1 || (speakers > 0 && seat.wantsCopies(limits)) {
       seat.pictures.soundUntil = now + limits.soundLinePause
     }
@@ -223,7 +223,7 @@ extension PictureForwarding {
     let (waiting, level) = (downlink.waitingCount, downlink.choice.level)
     downlink.check(needs: needs, now: now)
     downlink.check(
-      &seat.sound, speakers: seat.room.speakers(to: seat, limits: limits, now: now),
+      &seat.sound, speakers: seat.room.audible(to: seat, limits: limits, now: now),
       wantsCopies: seat.wantsCopies(limits), now: now)
     count(downlink.waitingCount - waiting, of: seat)
     hub.counters.picturesLeftOut &+= UInt64(waiting - downlink.waitingCount)

@@ -18,6 +18,9 @@ final class Seat {
 
   /// It understands CHANNEL_DATA.
   var takesData = false
+  /// Of more hosts who speak it has chosen to hear as many of the loudest; `nil` = as many as is
+  /// usual.
+  var chosen: Int?
 
   /// A host's number in the room, 1...64; 0 = it has published nothing.
   var source: UInt8 = 0
@@ -86,6 +89,9 @@ final class Seat {
   func isThere(_ limits: ForwardingLimits, now: Instant) -> Bool {
     lastArrival.map { now < $0 + limits.memberSilence } ?? true
   }
+
+  /// Whether a host's sound may be for it: who has not chosen hears those that all hear.
+  func mayHear(_ host: Seat) -> Bool { chosen != nil || host.voice.isForwarded }
 
   /// The source is another member's from now on.
   func forget(_ source: UInt8) { told[Int(source)] = 0 }

@@ -103,16 +103,17 @@ struct SoundChoice {
 
   // MARK: - Who
 
-  /// Whether a frame that has just come of a host that is forwarded goes to a member. Who has a
+  /// Whether a frame that has just come of a host that it may hear goes to a member. Who has a
   /// place keeps it for some seconds, and while nobody is clearly louder.
   mutating func admits(
     _ host: Seat, to member: Seat, _ limits: ForwardingLimits, now: Instant
   ) -> Bool {
-    guard places < limits.loudest else { return true }
     let room = host.room
+    let places = min(self.places, member.chosen ?? .max)
+    if member.chosen == nil ? places >= limits.loudest : places >= room.hostCount { return true }
     held.removeAll { place in
       guard let other = room.seat(ofSource: place.source), other !== member else { return true }
-      return !other.voice.isForwarded
+      return !member.mayHear(other)
         || !other.voice.isSpeaking(pause: limits.speechPause, now: now)
     }
     while held.count > places { held.remove(at: quietest(room, now: now) ?? 0) }
@@ -139,9 +140,16 @@ struct SoundChoice {
   private func quietest(
     _ room: ForwardingRoom, keptFor time: Duration = .zero, now: Instant
   ) -> Int? {
-    held.indices.filter { now >= held[$0].since + time }.min {
-      loudness(held[$0].source, room) < loudness(held[$1].source, room)
+    var quietest: Int?
+    for place in held.indices where now >= held[place].since + time {
+      guard let found = quietest,
+        loudness(held[found].source, room) <= loudness(held[place].source, room)
+      else {
+        quietest = place
+        continue
+      }
     }
+    return quietest
   }
 
   private func loudness(_ source: UInt8, _ room: ForwardingRoom) -> Int {

@@ -45,6 +45,8 @@ package struct PeerConfiguration: Sendable {
   package var asksForRelays = false
   /// Whether this is a member of a channel, and the rendezvous its relay.
   package var isMember = false
+  /// How many of the loudest hosts that member wants, 1...64; 0 = as many as is usual.
+  package var loudest: UInt8 = 0
   /// Wall-clock time at `Instant.zero`, in ms since 1970 UTC; for cards and the age of invitations.
   package var wallClockAtZero: Int64
   /// Times and choices of calls.

@@ -12,6 +12,8 @@ struct RegistrationRequest {
   var abilities = ClientAbilities.senderNames
   /// What it was given for the name.
   var receipt: OpaqueReceipt?
+  /// How many of the loudest hosts a member of a channel wants; 0 = as many as is usual.
+  var loudest: UInt8 = 0
 }
 
 /// What has come of an attempt besides RESP: its reason, if it fails.

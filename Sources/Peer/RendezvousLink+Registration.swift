@@ -73,7 +73,8 @@ extension RendezvousLink {
         RegistrationRequest(
           card: card, name: configuration.name, presence: presence, token: token.best,
           abilities: configuration.abilities,
-          receipt: configuration.name == nil ? nil : server.receipt),
+          receipt: configuration.name == nil ? nil : server.receipt,
+          loudest: configuration.loudest),
         expected: server.nodes.expected(server.expectedID), card: server.presentCard,
         patience: server.nodes.patience, now: now)
       if server.nodes.isService, association == nil {

@@ -27,6 +27,8 @@ struct RelayOptions {
     What it forwards:
       --limit-loudest N    hosts of a channel that are forwarded at once, 1...64
                            (default: 3)
+      --limit-chosen N     the most that a member may choose instead, 1...64
+                           (default: 64)
       --limit-seats N      members of one channel, 2...4096 (default: 4096)
       --limit-channels N   channels, 1...8192 (default: 8192)
       --limit-pairs N      calls of two without a direct path, 0...4096
@@ -73,6 +75,7 @@ struct RelayOptions {
     metrics = try arguments.address("--metrics", like: "127.0.0.1:9101")
     let usual = ForwardingLimits()
     limits.loudest = try arguments.integer("--limit-loudest", "hosts", in: 1...64) ?? usual.loudest
+    limits.chosen = try arguments.integer("--limit-chosen", "hosts", in: 1...64) ?? usual.chosen
     limits.seats = try arguments.integer("--limit-seats", "members", in: 2...4096) ?? usual.seats
     limits.channels =
       try arguments.integer("--limit-channels", "channels", in: 1...8192) ?? usual.channels

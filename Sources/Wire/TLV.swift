@@ -14,6 +14,7 @@ package enum TLVType: UInt8, Sendable {
   case abilities = 9
   case rejoin = 10
   case receipt = 11
+  case loudest = 12
 }
 
 /// A list of TLVs, read once: at most one value of each type that we know; others are skipped.

@@ -67,11 +67,12 @@ final class Relay {
   /// A member whose slot is its uid.
   func join(
     _ slot: UInt32, _ role: MemberRole = .host, uid: UInt32? = nil, in channel: Bytes32 = tea,
-    takesData: Bool = true, from prefixes: SeatPrefixes? = nil
+    takesData: Bool = true, loudest: Int = 0, from prefixes: SeatPrefixes? = nil
   ) {
     hub.reserve(
       slot, for: SeatClaim(channel: channel, uid: uid ?? slot, role: role),
-      card: [UInt8(truncatingIfNeeded: slot)], takesData: takesData, from: prefixes)
+      card: [UInt8(truncatingIfNeeded: slot)], takesData: takesData,
+      loudest: loudest, from: prefixes)
     hub.confirm(slot)
   }
 

@@ -44,6 +44,9 @@ extension ChannelMedia {
     public var fallback = CallOptions.VideoFallback.audioOnly
     /// Bits a second of Opus, 6 000...510 000, by each way.
     public var bitrate = 32_000
+    /// Of more hosts who speak at once a relay passes on as many of the loudest, 1...64; `nil` = as
+    /// many as it thinks good, usually 3. By calls all are heard.
+    public var loudest: Int?
     /// Which way is used.
     public var way = Way.auto
     /// Told on the endpoint's loop; must return at once.
@@ -66,6 +69,7 @@ extension ChannelMedia.Options {
   func call(_ voices: ChannelVoices, with uid: UInt32) -> CallOptions {
     var settings = CallOptions(source: source?.makeEar(), sink: voices.makeSink(uid, by: .mesh))
     settings.bitrate = bitrate
+    settings.loudest = loudest
     settings.maxVideoBitrate = maxVideoBitrate
     settings.fallback = fallback
     settings.videoSource = makeVideoSource?()

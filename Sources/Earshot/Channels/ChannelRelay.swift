@@ -21,6 +21,9 @@ public actor ChannelRelay {
     public var makeSink: @Sendable (UInt32) -> any AudioSink
     /// Bits a second of Opus.
     public var bitrate = 32_000
+    /// Of more hosts who speak at once as many of the loudest are heard, 1...64; `nil` = as many as
+    /// the relay thinks good, usually 3. What the line does not carry is left out all the same.
+    public var loudest: Int?
     /// The pictures that a host publishes while somebody wants them, made whenever it begins to;
     /// `nil` = none.
     public var makeVideoSource: (@Sendable () -> (any VideoSource)?)?
@@ -178,7 +181,7 @@ public actor ChannelRelay {
     dropDriver()
     guard
       var materials = await RelayedMembership.materials(
-        channel.endpoint, channel.name, grant, as: role, generation, options.pictureSettings)
+        channel.endpoint, channel.name, grant, as: role, generation, options)
     else { return }  // There is no roster yet: it is asked again.
     // Meanwhile it may have been stopped, or another grant may have come.
     guard isWanted, self.driver == nil else { return }

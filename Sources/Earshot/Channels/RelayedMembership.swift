@@ -52,15 +52,16 @@ enum RelayedMembership {
   /// - Parameter role: The newest that was told of; the roster may not have it yet.
   static func materials(
     _ endpoint: isolated Endpoint, _ name: ChannelName, _ grant: ChannelRelayGrant,
-    as role: MemberRole?, _ generation: UInt32,
-    _ pictures: ChannelRelayMachine.PictureSettings?
+    as role: MemberRole?, _ generation: UInt32, _ options: ChannelRelay.Options
   ) -> Materials? {
     guard var standing = standing(endpoint, name) else { return nil }
     standing.own.role = role ?? standing.own.role
     var settings = ChannelRelayMachine.Settings(
       channel: name.identity, own: standing.own, token: standing.token, grant: grant,
       wallClockAtZero: endpoint.driver.readMachine { $0.configuration.wallClockAtZero })
-    (settings.generation, settings.pictures) = (generation, pictures)
+    settings.generation = generation
+    settings.pictures = options.pictureSettings
+    settings.loudest = options.loudest
     return Materials(settings, endpoint.driver.readMachine { $0.identity.copy() })
   }
 

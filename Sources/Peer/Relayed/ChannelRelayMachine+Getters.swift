@@ -38,6 +38,7 @@ extension ChannelRelayMachine.Settings {
     // Then RESP tells whether the relay knows low streams.
     configuration.asksForRelays = true
     configuration.isMember = true
+    configuration.loudest = UInt8(clamping: loudest ?? 0)
     return configuration
   }
 }

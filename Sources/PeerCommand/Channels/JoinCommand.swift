@@ -32,6 +32,8 @@ package struct JoinCommand: Sendable {
   }
 
   package var bitrate: Int
+  /// How many of the loudest hosts a relay passes on; `nil` = as many as it thinks good.
+  package var loudest: Int?
   /// The file of the channel's token.
   package var channelToken: String?
   /// Each line of standard input is a message to all.
@@ -62,6 +64,7 @@ package struct JoinCommand: Sendable {
     }
     readsText = text != nil
     bitrate = try arguments.integer("--bitrate", "bits a second", in: 6000...128_000) ?? 32_000
+    loudest = try arguments.integer("--loudest", "hosts", in: 1...64)
     // One's token of the rendezvous is another thing than that of the channel.
     channelToken = online.token
     online.token = try arguments.option("--access-token")

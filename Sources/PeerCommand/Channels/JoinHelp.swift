@@ -20,6 +20,8 @@ enum JoinHelp {
                            that it hears nothing. Members with --mesh or --relay do not meet others
       --relay-only         the same, and never host to host: members learn no address of this host.
                            While the relay is away nothing is heard; it is waited for
+      --loudest N          by a relay: of more hosts who speak at once hear the N loudest, 1...64
+                           (default: as the relay is set, usually 3)
       --play FILE          as for earshot call; all members hear the same at the same time. Of the
                            audience it is heard once it is host  (default: a test tone)
       --loop               play the file again and again

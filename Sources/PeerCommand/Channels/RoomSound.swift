@@ -56,6 +56,7 @@ package final class RoomSound: Sendable {
     options.sinkHold = Self.hold
     options.way = command.way
     options.bitrate = command.bitrate
+    options.loudest = command.loudest
     options.maxVideoBitrate = video.maxBitrate
     options.fallback = video.fallback
     if video.picture != nil { options.makeVideoSource = { self.makePictures() } }

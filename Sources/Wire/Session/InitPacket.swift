@@ -70,6 +70,9 @@ package struct InitPayload: Sendable {
   package var abilities: ClientAbilities
   /// What it was given for the name by a service of several nodes.
   package var receipt: OpaqueReceipt?
+  /// Of more hosts who speak at once it wants as many of the loudest, 1...64, as a member of a
+  /// channel; 0 = as many as the relay thinks good.
+  package var loudest: UInt8 = 0
 
   package init(
     time: TAI64N, card: ContactCard, name: PeerName? = nil, token: [UInt8]? = nil,
@@ -112,6 +115,12 @@ package struct InitPayload: Sendable {
       guard let receipt = OpaqueReceipt(bytes) else { throw .invalid("receipt", at: start) }
       self.receipt = receipt
     }
+    if let bytes = list[.loudest] {
+      guard bytes.count == 1, (1...ChannelAudioFrame.highestSource).contains(bytes[0]) else {
+        throw .invalid("loudest", at: start)
+      }
+      loudest = bytes[0]
+    }
   }
 
   /// Padded with zeros to `byteCount`, which the limits of the fields never exceed.
@@ -125,6 +134,7 @@ package struct InitPayload: Sendable {
     if presence != .unnamed { list.append(.presence, presence.bytes) }
     if !abilities.isEmpty { list.append(.abilities, [abilities.rawValue]) }
     if let receipt { list.append(.receipt, receipt.bytes) }
+    if loudest > 0 { list.append(.loudest, [loudest]) }
     list.write(to: &bytes)
     bytes.append(zeros: max(0, start + Self.byteCount - bytes.count))
   }

@@ -298,8 +298,10 @@ import Wire
     let name = try #require(PeerName(String(repeating: "n", count: 63)))
     let card = ContactCardTests.largest()
     let time = TAI64N(unixMilliseconds: 1_790_000_000_123)
+    var chooser = InitPayload(time: time, card: card)
+    chooser.loudest = 64
     for payload in [
-      InitPayload(time: time, card: card),
+      InitPayload(time: time, card: card), chooser,
       InitPayload(time: time, card: card, name: name, token: token, abilities: .senderNames),
     ] {
       var bytes: [UInt8] = []
@@ -309,7 +311,7 @@ import Wire
       let read = try InitPayload(parsing: &reader)
       #expect(read.time == time && read.card == card)
       #expect(read.name == payload.name && read.token == payload.token)
-      #expect(read.abilities == payload.abilities)
+      #expect(read.abilities == payload.abilities && read.loudest == payload.loudest)
       for count in 0..<bytes.count {
         #expect(throws: WireError.self) {
           var reader = ByteReader(bytes.span.extracting(0..<count))
