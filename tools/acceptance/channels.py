@@ -619,6 +619,35 @@ def channel_relay_member_mutes(lab):
 
 
 @scenario
+def channel_relay_loudest_chosen(lab):
+    """Five hosts speak, each fainter than the one before; each listener hears as many as it likes."""
+    with_relay(lab)
+    pitches = (440, 520, 610, 700, 800)
+    for uid, (hertz, peak) in enumerate(zip(pitches, (9000, 6000, 4000, 2700, 1800), strict=True)):
+        tone(lab.path(f"{uid}.wav"), hertz, 20, peak)
+        words = ("--play", lab.path(f"{uid}.wav"), "--uid", str(uid + 1), "--duration", "14")
+        host = joined(lab, "a", "--relay", *words, identity=f"h{uid}")
+        host.wait_line(lambda line: line.get("name") == "relayConnected", 8)
+    listeners = []
+    for name, choice in (("one", "1"), ("five", "5"), ("usual", None)):
+        chosen = ("--loudest", choice) if choice else ()
+        words = ("--role", "audience", "--save-each", lab.path(name + "-{uid}.wav"), *chosen)
+        more = ("--duration", "7")
+        listeners.append(joined(lab, "b", "--relay", *words, *more, identity=name))
+    for program in listeners:
+        equal(program.wait(20), 0, f"exit code ({program.describe()})")
+    for name, count in (("one", 1), ("five", 5), ("usual", 3)):
+        heard = [
+            uid + 1
+            for uid, hertz in enumerate(pitches)
+            if os.path.exists(lab.path(f"{name}-{uid + 1}.wav"))
+            and level(lab.path(f"{name}-{uid + 1}.wav"), hertz, 4) > 800
+        ]
+        equal(heard, list(range(1, count + 1)), f"whom {name} heard")
+    return "1, 5 and the usual 3 of 5"
+
+
+@scenario
 def channel_relay_full(lab):
     """A fifth host finds four at the relay, and no room: it talks to all of them, host to host."""
     with_relay(lab, "--limit-seats", "4", "--limit-loudest", "5")
