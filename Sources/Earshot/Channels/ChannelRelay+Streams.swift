@@ -39,7 +39,7 @@ extension ChannelRelay {
     for note in rings.notes.withLock({ $0.drain() }) {
       emit(streams.changeOwn { $0.handle(note, now: now) })
     }
-    for note in rings.takeMixing() { options.onStep(.progress(uid: nil, CallProgress(note))) }
+    for note in sound.takeMixing() { options.onStep(.progress(uid: nil, CallProgress(note))) }
   }
 
   func handleFirstFrame(of uid: UInt32) {

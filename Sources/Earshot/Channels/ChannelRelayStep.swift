@@ -72,8 +72,8 @@ public enum ChannelRelayStep: Sendable, Equatable {
   /// `firstVideoFrameSent`), pictures and their sizes (`firstLocalVideoFrame`,
   /// `localVideoSizeChanged`, `firstVideoFrameDecoded`, `remoteVideoSizeChanged`), how they are
   /// turned (`localVideoRotated`; `remoteVideoRotated` in channels of up to 17), the own source of
-  /// pictures (`videoSourceEnded`), music and effects of this side
-  /// (`audioMixingChanged`, `effectEnded`).
+  /// pictures (`videoSourceEnded`), music and effects of this side (`audioMixingChanged`,
+  /// `effectEnded`), music of a host (`remoteAudioMixing`, in channels of up to 17).
   case progress(uid: UInt32?, CallProgress)
   /// The numbers of the seat so far, each 2 s.
   case statistics(RelayStatistics)
@@ -125,6 +125,7 @@ extension ChannelRelayStep {
     case .seatChanged(let uid, let isSeated): self = .seatChanged(uid: uid, isSeated: isSeated)
     case .rosterDiffers(let uid): self = .rosterDiffers(uid: uid)
     case .audioMuted(let uid, let isMuted): self = .audioMuted(uid: uid, isMuted: isMuted)
+    case .music(let uid, let isOn): self = .progress(uid: uid, .remoteAudioMixing(isOn))
     case .message(let uid, let stream, let bytes):
       self = .message(uid: uid, stream: stream, bytes)
     case .messagesMissed(let uid, let stream, let missed, let cached):

@@ -31,6 +31,8 @@ struct RelayedSound {
 
   /// Music in the own sound.
   var mixing = MixingDesk()
+  /// Music plays in the own sound: a new seat is told so.
+  private var hasMusic = false
 
   /// What of volumes was told.
   var volumes = VolumeTeller()
@@ -81,6 +83,7 @@ struct RelayedSound {
     // The next source begins with its own sums.
     sums = SoundSums()
     level = 127
+    hasMusic = false
   }
 
   /// Hands every Opus packet that waits to the machine.
@@ -88,6 +91,7 @@ struct RelayedSound {
   /// - Returns: Whether one has left.
   mutating func sendFrames(by machine: inout ChannelRelayMachine, now: Instant) -> Bool {
     guard let audio = sending?.audio else { return false }
+    machine.setMusic(hasMusic, now: now)
     measure(audio)
     var hasSent = false
     var isThere = true
@@ -109,6 +113,15 @@ struct RelayedSound {
         } ?? false
     }
     return hasSent
+  }
+
+  /// What has become of own music and effects.
+  mutating func takeMixing() -> [MixerNote] {
+    let notes = sendingRings?.takeMixing() ?? []
+    for note in notes {
+      if case .music(let isOn)? = note.told { hasMusic = isOn }
+    }
+    return notes
   }
 
   /// There is no relay: what was encoded meanwhile is not sent later.

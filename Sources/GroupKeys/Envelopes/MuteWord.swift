@@ -43,34 +43,35 @@ package struct MuteWord: Equatable, Sendable {
   }
 }
 
-/// A host's word about how its pictures are turned (docs/protocol/sframe.md §4, message 5): sealed
-/// as that about its sound is.
-package struct TurnWord: Equatable, Sendable {
+/// A host's word about its other media (docs/protocol/sframe.md §4, message 5): sealed as that about
+/// its sound is.
+package struct MediaWord: Equatable, Sendable {
   /// Since 1970 UTC, at the change: of two words the newer one holds.
   package var milliseconds: UInt64
-  /// Quarters of a turn, clockwise, that make them stand upright: 0...3.
-  package var quarters: UInt8
-  /// Of the first picture that it is about: 24 bits, in 10 ms / 256.
-  package var mediaTime: UInt32
+  /// Music plays in its sound.
+  package var hasMusic = false
+  /// Quarters of a turn, clockwise, that make its pictures stand upright: 0...3.
+  package var quarters: UInt8 = 0
+  /// Of the first picture that is turned like that: 24 bits, in 10 ms / 256.
+  package var mediaTime: UInt32 = 0
 
   /// The first byte of the message, and SFrame's metadata.
   package static let messageType: UInt8 = 5
 
-  package init(milliseconds: UInt64, quarters: UInt8, mediaTime: UInt32) {
-    self.milliseconds = milliseconds
-    self.quarters = quarters
-    self.mediaTime = mediaTime
-  }
+  /// Nothing is out of the ordinary.
+  package init(milliseconds: UInt64) { self.milliseconds = milliseconds }
 
-  /// - Throws: `WireError` for another length, and for bits that are not used.
+  /// - Throws: `WireError` for another length, and for values that there are not. Flags that are not
+  ///   known are skipped.
   package init(parsing bytes: Span<UInt8>) throws(WireError) {
     var reader = ByteReader(bytes)
     milliseconds = try reader.readUInt64("time")
+    hasMusic = try reader.readUInt8("flags") & 1 != 0
     quarters = try reader.readUInt8("quarters")
-    guard quarters <= 3 else { throw .invalid("quarters", at: 8) }
+    guard quarters <= 3 else { throw .invalid("quarters", at: 9) }
     mediaTime = try reader.readUInt32("media time")
-    guard mediaTime < 1 << 24 else { throw .invalid("media time", at: 9) }
-    try reader.expectEnd("turn word")
+    guard mediaTime < 1 << 24 else { throw .invalid("media time", at: 10) }
+    try reader.expectEnd("media word")
   }
 
   /// `nil` for what is none.
@@ -85,8 +86,14 @@ package struct TurnWord: Equatable, Sendable {
   package var bytes: [UInt8] {
     var bytes: [UInt8] = []
     bytes.append(littleEndian: milliseconds)
+    bytes.append(hasMusic ? 1 : 0)
     bytes.append(quarters)
     bytes.append(littleEndian: mediaTime)
     return bytes
+  }
+
+  /// Whether both say the same of the media; times apart.
+  package func says(what other: MediaWord) -> Bool {
+    hasMusic == other.hasMusic && quarters == other.quarters
   }
 }

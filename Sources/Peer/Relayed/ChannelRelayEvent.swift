@@ -31,6 +31,8 @@ package enum ChannelRelayEvent: Sendable, Equatable {
   case rosterDiffers(uid: UInt32)
   /// A host keeps its sound back, by its own word, or lets it go on. Told in small channels.
   case audioMuted(uid: UInt32, isMuted: Bool)
+  /// Music plays in a host's sound, by its own word, or not any more. Told in small channels.
+  case music(uid: UInt32, isOn: Bool)
   /// A host's pictures are to be turned like that, from one of them on, by its own word. Told in
   /// small channels.
   case picturesTurned(uid: UInt32, PictureRotation, mediaTime: UInt32)

@@ -28,8 +28,19 @@ extension ChannelRelayMachine {
 
   /// The own pictures are turned like that, from one of them on.
   package mutating func setTurn(_ turn: PictureRotation, mediaTime: UInt32, now: Instant) {
+    setMedia(now: now) { ($0.quarters, $0.mediaTime) = (turn.rawValue, mediaTime) }
+  }
+
+  /// Music plays in the own sound, or not any more.
+  package mutating func setMusic(_ isOn: Bool, now: Instant) {
+    setMedia(now: now) { $0.hasMusic = isOn }
+  }
+
+  private mutating func setMedia(now: Instant, _ change: (inout MediaWord) -> Void) {
     let unix = UInt64(clamping: settings.wallClockAtZero) &+ now.nanoseconds / 1_000_000
-    let word = TurnWord(milliseconds: unix, quarters: turn.rawValue, mediaTime: mediaTime)
+    var word = talk.mutes.ownMedia ?? MediaWord(milliseconds: unix)
+    change(&word)
+    word.milliseconds = unix
     talk.mutes.set(word, now: now)
   }
 

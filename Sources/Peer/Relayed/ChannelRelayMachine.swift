@@ -313,8 +313,9 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   }
 
   private mutating func readKey(_ bytes: [UInt8], of uid: UInt32, now: Instant) {
-    if bytes.first == MuteWord.messageType || bytes.first == TurnWord.messageType {
-      return talk.read(bytes, of: uid, &keys, now: now).map { publish($0) } ?? ()
+    if bytes.first == MuteWord.messageType || bytes.first == MediaWord.messageType {
+      for event in talk.read(bytes, of: uid, &keys, now: now) { publish(event) }
+      return
     }
     do throws(KeyMessageError) {
       try keys.handleMessage(bytes.span, from: uid, identity: identity, now: now)

@@ -2,11 +2,11 @@ import GroupKeys
 import Primitives
 import Wire
 
-/// Who of a small channel keeps its sound back, and how pictures are turned, by each one's own word
-/// (docs/protocol/sframe.md §4).
+/// Who of a small channel keeps its sound back, whose music plays, and how pictures are turned, by
+/// each one's own word (docs/protocol/sframe.md §4).
 /// A word goes to each member four times in two seconds, and each five while the sound is kept
-/// back, or once pictures were turned: who comes later hears of it, and who heard nothing of it
-/// hears the next one.
+/// back, or once there was music or a turn: who comes later hears of it, and who heard nothing of
+/// it hears the next one.
 struct RelayedMutes {
   private struct Listener {
     let uid: UInt32
@@ -24,9 +24,9 @@ struct RelayedMutes {
 
   /// What this side says; `nil` = it has never kept its sound back.
   private(set) var own: MuteWord?
-  /// How the own pictures are turned; `nil` = they never were.
-  private(set) var ownTurn: TurnWord?
-  private var turns: [(uid: UInt32, word: TurnWord, since: Instant)] = []
+  /// What is said of the own music and pictures; `nil` = there never was anything to say.
+  private(set) var ownMedia: MediaWord?
+  private var media: [(uid: UInt32, word: MediaWord, since: Instant)] = []
   private var listeners: [Listener] = []
   private var speakers: [Speaker] = []
 
@@ -39,16 +39,16 @@ struct RelayedMutes {
     restart(now: now)
   }
 
-  /// The own pictures are turned like that; said of any picture.
-  mutating func set(_ turn: TurnWord, now: Instant) {
-    guard turn.quarters == ownTurn?.quarters ?? 0 else {
-      ownTurn = turn
+  /// The own music and pictures are like that; said of any picture.
+  mutating func set(_ word: MediaWord, now: Instant) {
+    guard word.says(what: ownMedia ?? MediaWord(milliseconds: 0)) else {
+      ownMedia = word
       return restart(now: now)
     }
     // Who comes later is told of a time that it understands: half of all times are past.
-    guard let former = ownTurn?.mediaTime else { return }
-    let past = (turn.mediaTime &- former) & 0xFF_FFFF
-    if past > Self.longAgo, past < 0x80_0000 { ownTurn?.mediaTime = turn.mediaTime }
+    guard let former = ownMedia?.mediaTime else { return }
+    let past = (word.mediaTime &- former) & 0xFF_FFFF
+    if past > Self.longAgo, past < 0x80_0000 { ownMedia?.mediaTime = word.mediaTime }
   }
 
   /// A member has been verified.
@@ -60,7 +60,7 @@ struct RelayedMutes {
   mutating func remove(_ uid: UInt32) {
     listeners.removeAll { $0.uid == uid }
     speakers.removeAll { $0.uid == uid }
-    turns.removeAll { $0.uid == uid }
+    media.removeAll { $0.uid == uid }
   }
 
   /// There is another session with the relay: nobody has heard of it.
@@ -89,21 +89,22 @@ struct RelayedMutes {
     return isChange
   }
 
-  /// A member's word about its pictures has opened.
+  /// A member's word about its music and pictures has opened.
   ///
-  /// - Returns: Whether something is different now.
-  mutating func handle(_ turn: TurnWord, of uid: UInt32, now: Instant) -> Bool {
-    guard let index = turns.firstIndex(where: { $0.uid == uid }) else {
-      guard listeners.contains(where: { $0.uid == uid }) else { return false }
-      turns.append((uid, turn, now))
-      return turn.quarters != 0
+  /// - Returns: The one before, where something is different now.
+  mutating func handle(_ word: MediaWord, of uid: UInt32, now: Instant) -> MediaWord? {
+    guard let index = media.firstIndex(where: { $0.uid == uid }) else {
+      guard listeners.contains(where: { $0.uid == uid }) else { return nil }
+      media.append((uid, word, now))
+      let none = MediaWord(milliseconds: 0)
+      return word.says(what: none) ? nil : none
     }
-    guard turn.milliseconds > turns[index].word.milliseconds,
-      now >= turns[index].since + Self.pace
-    else { return false }
-    let isChange = turn.quarters != turns[index].word.quarters
-    turns[index] = (uid, turn, now)
-    return isChange
+    let former = media[index]
+    guard word.milliseconds > former.word.milliseconds, now >= former.since + Self.pace else {
+      return nil
+    }
+    media[index] = (uid, word, now)
+    return word.says(what: former.word) ? nil : former.word
   }
 
   /// Sound of a member has opened: it is not kept back any more, whatever has got lost.
@@ -137,10 +138,10 @@ struct RelayedMutes {
     return listeners.lazy.filter { isWanted($0) }.map(\.next).min()
   }
 
-  private var hasWord: Bool { own != nil || ownTurn != nil }
+  private var hasWord: Bool { own != nil || ownMedia != nil }
 
   private func isWanted(_ listener: Listener) -> Bool {
-    own?.isMuted == true || ownTurn != nil || listener.count <= Self.pauses.count
+    own?.isMuted == true || ownMedia != nil || listener.count <= Self.pauses.count
   }
 
   /// A word a member: a large channel is not told.

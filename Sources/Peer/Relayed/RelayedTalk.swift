@@ -39,7 +39,7 @@ struct RelayedTalk {
     let start = packet.count
     let words = [
       mutes.own.map { (MuteWord.messageType, $0.bytes) },
-      mutes.ownTurn.map { (TurnWord.messageType, $0.bytes) },
+      mutes.ownMedia.map { (MediaWord.messageType, $0.bytes) },
     ]
     for case (let type, let text)? in words {
       guard let frame = keys.seal(text, metadata: type) else { continue }
@@ -52,20 +52,25 @@ struct RelayedTalk {
   /// Reads a member's message whose first byte says that it is such a word.
   mutating func read(
     _ message: [UInt8], of uid: UInt32, _ keys: inout GroupKeyMachine, now: Instant
-  ) -> ChannelRelayEvent? {
+  ) -> [ChannelRelayEvent] {
     let frame = Array(message.dropFirst())
     // Its type and its metadata are one number.
     guard let type = message.first,
       let text = keys.open(frame, from: uid, metadata: type, now: now)
-    else { return nil }
+    else { return [] }
     if type == MuteWord.messageType {
-      guard let word = MuteWord(text), mutes.handle(word, of: uid, now: now) else { return nil }
-      return .audioMuted(uid: uid, isMuted: word.isMuted)
+      guard let word = MuteWord(text), mutes.handle(word, of: uid, now: now) else { return [] }
+      return [.audioMuted(uid: uid, isMuted: word.isMuted)]
     }
-    guard let word = TurnWord(text), let turn = PictureRotation(rawValue: word.quarters),
-      mutes.handle(word, of: uid, now: now)
-    else { return nil }
-    return .picturesTurned(uid: uid, turn, mediaTime: word.mediaTime)
+    guard let word = MediaWord(text), let turn = PictureRotation(rawValue: word.quarters),
+      let former = mutes.handle(word, of: uid, now: now)
+    else { return [] }
+    var events: [ChannelRelayEvent] = []
+    if word.hasMusic != former.hasMusic { events.append(.music(uid: uid, isOn: word.hasMusic)) }
+    if word.quarters != former.quarters {
+      events.append(.picturesTurned(uid: uid, turn, mediaTime: word.mediaTime))
+    }
+    return events
   }
 
   var nextDeadline: Instant? {

@@ -38,7 +38,7 @@ extension FuzzTarget {
       return [
         pair.envelope, KeyMessage.receipt(generation: 0, .zero).bytes, KeyMessage.request.bytes,
         MuteWord(milliseconds: 1, isMuted: true).bytes,
-        TurnWord(milliseconds: 1, quarters: 3, mediaTime: 9).bytes,
+        MediaWord(milliseconds: 1).bytes,
       ]
     },
     run: { bytes in
@@ -48,8 +48,8 @@ extension FuzzTarget {
       if let word = try? MuteWord(parsing: bytes.span) {
         expect(word.bytes == bytes, "a word about sound has one encoding")
       }
-      if let word = try? TurnWord(parsing: bytes.span) {
-        expect(word.bytes == bytes, "a word about pictures has one encoding")
+      if let word = try? MediaWord(parsing: bytes.span) {
+        expect((try? MediaWord(parsing: word.bytes.span)) == word, "a word about media comes back")
       }
       guard let pair = KeyPair.make() else { return expect(false, "two members") }
       let before = pair.openedCount

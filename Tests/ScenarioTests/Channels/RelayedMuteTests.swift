@@ -120,17 +120,40 @@ struct RelayedMuteTests {
     #expect(told == [.picturesTurned(uid: 1, .threeQuarters, mediaTime: 3_000_000)])
   }
 
-  @Test func `a word about pictures has one encoding`() {
-    let bytes = TurnWord(milliseconds: 0x0102_0304_0506_0708, quarters: 2, mediaTime: 0x03_0201)
-      .bytes
-    #expect(bytes == [8, 7, 6, 5, 4, 3, 2, 1, 2, 1, 2, 3, 0])
-    #expect(TurnWord(bytes)?.bytes == bytes)
-    for (place, byte) in [(8, 4), (12, 1)] {
+  @Test func `all know whose music plays, and that it has ended, whatever is turned meanwhile`()
+    throws
+  {
+    let world = try makeWorld(seed: 91)
+    world.setMusic(2, true)
+    world.run(.seconds(3))
+    world.setTurn(2, .half, at: 500)
+    world.run(.seconds(3))
+    try world.join(9, .audience)
+    world.run(.seconds(6))
+    world.setMusic(2, false)
+    world.run(.seconds(3))
+    for uid in [1, 3, 4, 9] as [UInt32] {
+      var music: [Bool] = []
+      for case .music(2, let isOn) in world.member(uid)?.steps ?? [] { music.append(isOn) }
+      #expect(music == [true, false] && turns(world, uid) == [2: [.half]], "\(uid)")
+    }
+  }
+
+  @Test func `a word about media has its bytes, and skips flags that it does not know`() {
+    var word = MediaWord(milliseconds: 0x0102_0304_0506_0708)
+    (word.hasMusic, word.quarters, word.mediaTime) = (true, 2, 0x03_0201)
+    let bytes = word.bytes
+    #expect(bytes == [8, 7, 6, 5, 4, 3, 2, 1, 1, 2, 1, 2, 3, 0])
+    #expect(MediaWord(bytes) == word)
+    var later = bytes
+    later[8] = 0xFF
+    #expect(MediaWord(later) == word)
+    for (place, byte) in [(9, 4), (13, 1)] {
       var other = bytes
       other[place] = UInt8(byte)
-      #expect(TurnWord(other) == nil)
+      #expect(MediaWord(other) == nil)
     }
-    #expect(TurnWord(bytes + [0]) == nil && TurnWord(Array(bytes.dropLast())) == nil)
+    #expect(MediaWord(bytes + [0]) == nil && MediaWord(Array(bytes.dropLast())) == nil)
   }
 
   // MARK: - The rule alone

@@ -276,6 +276,13 @@ final class RelayedWorld {
     drain(member)
   }
 
+  /// As `RelayedSound` says it with each frame.
+  func setMusic(_ uid: UInt32, _ isOn: Bool) {
+    guard let member = member(uid) else { return }
+    member.machine.setMusic(isOn, now: now)
+    drain(member)
+  }
+
   /// As `RelayedView` says it with each picture.
   func setTurn(_ uid: UInt32, _ turn: PictureRotation, at mediaTime: UInt32) {
     guard let member = member(uid) else { return }
