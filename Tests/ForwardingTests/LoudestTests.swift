@@ -7,8 +7,9 @@ import Wire
 /// How many of the loudest a member has chosen to hear (docs/protocol/relay.md §4).
 struct LoudestTests {
   /// Six hosts, the first the loudest, and members that have chosen.
-  private func makeRelay(_ limits: ForwardingLimits = ForwardingLimits(), _ choices: [Int]) -> Relay
-  {
+  private func makeRelay(
+    _ choices: [Int], _ limits: ForwardingLimits = ForwardingLimits()
+  ) -> Relay {
     let relay = Relay(limits)
     for slot in 1...6 as ClosedRange<UInt32> { relay.join(slot) }
     for (place, choice) in choices.enumerated() {
@@ -67,7 +68,7 @@ struct LoudestTests {
   @Test func `an operator's bound holds`() {
     var limits = ForwardingLimits()
     limits.chosen = 2
-    let relay = makeRelay(limits, [6])
+    let relay = makeRelay([6], limits)
     speak(relay, 0..<50, levels: [10, 15, 20, 30, 40, 50])
     #expect(heard(relay, 10) == [50, 50, 0, 0, 0, 0])
     // Whoever has chosen has gone: what nobody hears goes to nobody.
