@@ -239,7 +239,8 @@ public actor ChannelRelay {
   }
 
   private func askAgain(after wait: Duration, lost: PeerID? = nil) {
-    guard let (number, wait) = question.open(after: wait, lost, now: SystemClock.now) else { return }
+    let now = SystemClock.now
+    guard let (number, wait) = question.open(after: wait, lost, now: now) else { return }
     Task {
       guard await rests(wait) else { return }
       // The question or its answer may get lost, and the rendezvous be away.

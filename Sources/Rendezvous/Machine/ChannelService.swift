@@ -68,8 +68,8 @@ struct ChannelService {
   ) {
     guard let seat = directory.seat(for: request, from: program, now: now) else { return }
     guard mayCheck else { return directory.answer(request, .tooManyRequests, to: program) }
-    guard var (relay, node) = relays.place(of: seat.channel, kept: directory.relay(of: seat.channel))
-    else {
+    let kept = directory.relay(of: seat.channel)
+    guard var (relay, node) = relays.place(of: seat.channel, kept: kept) else {
       if relays.others.isIncomplete { return }
       return directory.answer(request, .noRelay, to: program)
     }
