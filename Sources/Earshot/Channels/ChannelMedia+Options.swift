@@ -69,7 +69,6 @@ extension ChannelMedia.Options {
   func call(_ voices: ChannelVoices, with uid: UInt32) -> CallOptions {
     var settings = CallOptions(source: source?.makeEar(), sink: voices.makeSink(uid, by: .mesh))
     settings.bitrate = bitrate
-    settings.loudest = loudest
     settings.maxVideoBitrate = maxVideoBitrate
     settings.fallback = fallback
     settings.videoSource = makeVideoSource?()
@@ -86,6 +85,7 @@ extension ChannelMedia.Options {
       makeSource: nil, makeSink: { voices.makeSink($0, by: .relay) }, onStep: onStep)
     if let source { settings.makeSource = { source.makeEar() } }
     settings.bitrate = bitrate
+    settings.loudest = loudest
     settings.maxVideoBitrate = maxVideoBitrate
     settings.fallback = fallback
     settings.makeVideoSource = makeVideoSource
