@@ -53,7 +53,9 @@ struct GrantQuestion {
   /// soon, and members that have their new seats at other times do not hear each other in between.
   mutating func popPace() -> Duration {
     repetitions += 1
-    if lost != nil, repetitions <= Self.lossRepetitions { return Self.lossPace }
+    if lost != nil, repetitions <= Self.lossRepetitions {
+      return repetitions == 1 ? Self.lossAnswer : Self.lossPace
+    }
     return repetitions <= Self.quickRepetitions ? Self.quickPace : Self.pace
   }
 
@@ -64,6 +66,7 @@ struct GrantQuestion {
   private static let quickRepetitions = 4
   private static let quickPace = Duration.milliseconds(500)
   /// The rendezvous asks the relay for 600 ms, and answers the question after that.
+  private static let lossAnswer = Duration.milliseconds(650)
   private static let lossPace = Duration.milliseconds(200)
   private static let lossRepetitions = 10
   /// For a seat to be taken by a new grant before its relay counts as lost.
