@@ -89,8 +89,8 @@ package final class ForwardingHub {
     let former = room.waitingSeat(of: claim.uid)
     seatCount &+= 1
     let seat = Seat(slot: slot, number: seatCount, claim: claim, card: card, room: room)
-    seat.takesData = takesData
-    if loudest > 0 { seat.chosen = min(loudest, limits.chosen) }
+    seat.told.takesData = takesData
+    if loudest > 0 { seat.told.loudest = min(loudest, limits.chosen) }
     seat.pictures.origin = origins.add(prefixes)
     seats[Int(slot)] = seat
     room.reserve(seat)

@@ -56,12 +56,12 @@ final class ForwardingRoom {
     if waiting[seat.claim.uid] === seat { waiting[seat.claim.uid] = nil }
     seats.append(seat)
     byUID[seat.claim.uid] = seat
-    if seat.chosen != nil { choosers += 1 }
+    if seat.told.loudest != nil { choosers += 1 }
   }
 
   func remove(_ seat: Seat) {
     if waiting[seat.claim.uid] === seat { waiting[seat.claim.uid] = nil }
-    if seat.chosen != nil, seats.contains(where: { $0 === seat }) { choosers -= 1 }
+    if seat.told.loudest != nil, seats.contains(where: { $0 === seat }) { choosers -= 1 }
     seats.removeAll { $0 === seat }
     if byUID[seat.claim.uid] === seat { byUID[seat.claim.uid] = nil }
     endPublishing(seat)
@@ -112,7 +112,7 @@ final class ForwardingRoom {
 
   /// How many of those a member would hear if its line was wide.
   func audible(to member: Seat, limits: ForwardingLimits, now: Instant) -> Int {
-    min(member.chosen ?? .max, speakers(to: member, limits: limits, now: now))
+    min(member.told.loudest ?? .max, speakers(to: member, limits: limits, now: now))
   }
 
   /// Whether a host whose frame has just come is among the loudest.

@@ -16,11 +16,15 @@ final class Seat {
   /// The session is confirmed: the address is proven.
   var isTaken = false
 
-  /// It understands CHANNEL_DATA.
-  var takesData = false
-  /// Of more hosts who speak it has chosen to hear as many of the loudest; `nil` = as many as is
-  /// usual.
-  var chosen: Int?
+  var told = Told()
+
+  /// What its INIT has said.
+  struct Told {
+    /// It understands CHANNEL_DATA.
+    var takesData = false
+    /// Of more hosts who speak it wants to hear as many of the loudest; `nil` = as many as is usual.
+    var loudest: Int?
+  }
 
   /// A host's number in the room, 1...64; 0 = it has published nothing.
   var source: UInt8 = 0
@@ -41,7 +45,7 @@ final class Seat {
   /// How much of the hosts' sound goes to it.
   var sound = SoundChoice()
   /// How often each source was told of: `mustIntroduce(_:)`.
-  private var told: [UInt8]
+  private var introductions: [UInt8]
   var pictures = SeatPictures()
   /// Keys and cards for it, oldest first.
   var words: [Word] = []
@@ -71,16 +75,16 @@ final class Seat {
     self.claim = claim
     self.card = card
     self.room = room
-    told = Array(repeating: 0, count: Int(ChannelAudioFrame.highestSource) + 1)
+    introductions = Array(repeating: 0, count: Int(ChannelAudioFrame.highestSource) + 1)
     copies.reserveCapacity(Self.mostCopies)
   }
 
   /// Whether CHANNEL_SOURCE goes before the frame of a source: the first 10 times, then each 50th.
   func mustIntroduce(_ source: UInt8) -> Bool {
     let place = Int(source)
-    guard place < told.count else { return false }
-    let count = told[place]
-    told[place] = count >= 59 ? 10 : count + 1
+    guard place < introductions.count else { return false }
+    let count = introductions[place]
+    introductions[place] = count >= 59 ? 10 : count + 1
     return count < 10 || count == 59
   }
 
@@ -91,10 +95,10 @@ final class Seat {
   }
 
   /// Whether a host's sound may be for it: who has not chosen hears those that all hear.
-  func mayHear(_ host: Seat) -> Bool { chosen != nil || host.voice.isForwarded }
+  func mayHear(_ host: Seat) -> Bool { told.loudest != nil || host.voice.isForwarded }
 
   /// The source is another member's from now on.
-  func forget(_ source: UInt8) { told[Int(source)] = 0 }
+  func forget(_ source: UInt8) { introductions[Int(source)] = 0 }
 
   static let mostCopies = 3
 }

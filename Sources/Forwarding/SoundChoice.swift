@@ -109,8 +109,8 @@ struct SoundChoice {
     _ host: Seat, to member: Seat, _ limits: ForwardingLimits, now: Instant
   ) -> Bool {
     let room = host.room
-    let places = min(self.places, member.chosen ?? .max)
-    if member.chosen == nil ? places >= limits.loudest : places >= room.hostCount { return true }
+    let places = min(self.places, member.told.loudest ?? .max)
+    if member.told.loudest == nil ? places >= limits.loudest : places >= room.hostCount { return true }
     held.removeAll { place in
       guard let other = room.seat(ofSource: place.source), other !== member else { return true }
       return !member.mayHear(other)

@@ -292,11 +292,11 @@ struct RegistrationAttempt: ~Copyable {
     renewed = now
     self.connectionID = connectionID
     var payload: [UInt8] = []
-    var said = InitPayload(
+    InitPayload(
       time: time, card: request.card, name: request.name, token: request.token,
-      presence: request.presence, abilities: request.abilities, receipt: request.receipt)
-    said.loudest = request.loudest
-    said.write(to: &payload)
+      presence: request.presence, abilities: request.abilities, receipt: request.receipt,
+      loudest: request.loudest
+    ).write(to: &payload)
     do throws(HandshakeError) {
       var handshake = try HandshakeState(
         HandshakeContext(purpose: .register, connectionID: connectionID, responder: card.id),

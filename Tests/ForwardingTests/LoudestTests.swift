@@ -59,7 +59,8 @@ struct LoudestTests {
     #expect(heard(relay, 10) == [400, 0, 0, 0, 0, 0])
     speak(relay, 500..<900, levels: [60, 18, 30, 30, 30, 60])
     let counts = heard(relay, 10)
-    #expect(counts[1] >= 350 && counts[0] + counts[1] == 400, "\(counts)")
+    // One of its frames comes before any of the other.
+    #expect(counts[1] >= 350 && (400...401).contains(counts[0] + counts[1]), "\(counts)")
     // Whoever is silent has no place.
     speak(relay, 900..<1000, levels: [127, 127, 127, 127, 127, 40])
     #expect(heard(relay, 10)[5] >= 85 && heard(relay, 11)[5] >= 85)

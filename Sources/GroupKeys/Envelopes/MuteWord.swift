@@ -43,8 +43,8 @@ package struct MuteWord: Equatable, Sendable {
   }
 }
 
-/// A host's word about its other media (docs/protocol/sframe.md §4, message 5): sealed as that about
-/// its sound is.
+/// A host's word about its other media (docs/protocol/sframe.md §4, message 5): sealed as that
+/// about its sound is.
 package struct MediaWord: Equatable, Sendable {
   /// Since 1970 UTC, at the change: of two words the newer one holds.
   package var milliseconds: UInt64
@@ -61,8 +61,8 @@ package struct MediaWord: Equatable, Sendable {
   /// Nothing is out of the ordinary.
   package init(milliseconds: UInt64) { self.milliseconds = milliseconds }
 
-  /// - Throws: `WireError` for another length, and for values that there are not. Flags that are not
-  ///   known are skipped.
+  /// - Throws: `WireError` for another length, and for values that there are not. Flags that are
+  ///   not known are skipped.
   package init(parsing bytes: Span<UInt8>) throws(WireError) {
     var reader = ByteReader(bytes)
     milliseconds = try reader.readUInt64("time")

@@ -19,8 +19,7 @@ extension RendezvousMachine {
     let isProven = source == registry[slot].address
     let limit = limits.failuresPerSource
     // Nothing that others send makes the packets of a proven address be ignored.
-    guard isProven || !limiter.failures.isIgnored(source, connection, limit: limit, now: now)
-    else {
+    if !isProven, limiter.failures.isIgnored(source, connection, limit: limit, now: now) {
       counters.packetsIgnored &+= 1
       return
     }

@@ -72,11 +72,12 @@ package struct InitPayload: Sendable {
   package var receipt: OpaqueReceipt?
   /// Of more hosts who speak at once it wants as many of the loudest, 1...64, as a member of a
   /// channel; 0 = as many as the relay thinks good.
-  package var loudest: UInt8 = 0
+  package var loudest: UInt8
 
   package init(
     time: TAI64N, card: ContactCard, name: PeerName? = nil, token: [UInt8]? = nil,
-    presence: Presence = .unnamed, abilities: ClientAbilities = [], receipt: OpaqueReceipt? = nil
+    presence: Presence = .unnamed, abilities: ClientAbilities = [],
+    receipt: OpaqueReceipt? = nil, loudest: UInt8 = 0
   ) {
     self.time = time
     self.card = card
@@ -85,6 +86,7 @@ package struct InitPayload: Sendable {
     self.presence = presence
     self.abilities = abilities
     self.receipt = receipt
+    self.loudest = loudest
   }
 
   @_lifetime(reader: copy reader)
@@ -115,6 +117,7 @@ package struct InitPayload: Sendable {
       guard let receipt = OpaqueReceipt(bytes) else { throw .invalid("receipt", at: start) }
       self.receipt = receipt
     }
+    loudest = 0
     if let bytes = list[.loudest] {
       guard bytes.count == 1, (1...ChannelAudioFrame.highestSource).contains(bytes[0]) else {
         throw .invalid("loudest", at: start)

@@ -298,10 +298,8 @@ import Wire
     let name = try #require(PeerName(String(repeating: "n", count: 63)))
     let card = ContactCardTests.largest()
     let time = TAI64N(unixMilliseconds: 1_790_000_000_123)
-    var chooser = InitPayload(time: time, card: card)
-    chooser.loudest = 64
     for payload in [
-      InitPayload(time: time, card: card), chooser,
+      InitPayload(time: time, card: card), InitPayload(time: time, card: card, loudest: 64),
       InitPayload(time: time, card: card, name: name, token: token, abilities: .senderNames),
     ] {
       var bytes: [UInt8] = []
