@@ -46,7 +46,7 @@ extension ForwardingHub {
       return nil
     }
     let others = seat.room.seats.filter {
-      $0 !== seat && $0.takesData && $0.isThere(limits, now: now)
+      $0 !== seat && $0.told.takesData && $0.isThere(limits, now: now)
     }
     guard
       seat.meters.messages.admit(

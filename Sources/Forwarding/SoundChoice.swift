@@ -109,8 +109,9 @@ struct SoundChoice {
     _ host: Seat, to member: Seat, _ limits: ForwardingLimits, now: Instant
   ) -> Bool {
     let room = host.room
-    let places = min(self.places, member.told.loudest ?? .max)
-    if member.told.loudest == nil ? places >= limits.loudest : places >= room.hostCount { return true }
+    let chosen = member.told.loudest
+    let places = min(self.places, chosen ?? .max)
+    if places >= (chosen == nil ? limits.loudest : room.hostCount) { return true }
     held.removeAll { place in
       guard let other = room.seat(ofSource: place.source), other !== member else { return true }
       return !member.mayHear(other)

@@ -289,8 +289,7 @@ struct RegistrationAttempt: ~Copyable {
     guard !cards.isEmpty else { return }
     if cards.count > 1 { cards.append(cards.removeFirst()) }
     let card = cards[cards.count - 1]
-    renewed = now
-    self.connectionID = connectionID
+    (renewed, self.connectionID) = (now, connectionID)
     var payload: [UInt8] = []
     InitPayload(
       time: time, card: request.card, name: request.name, token: request.token,
