@@ -1,5 +1,6 @@
 import GroupKeys
 package import Primitives
+import SecureSession
 import Wire
 
 /// Words between members: keys, questions for cards, and that the own sound is kept back, of which
@@ -18,6 +19,29 @@ extension ChannelRelayMachine {
       else { return }
       ChannelWordFrame.writeQuestion(uid: uid, to: &packet)
     }
+  }
+
+  /// Cards to ask for, in the first packet of a session: it need not be confirmed for that.
+  @_lifetime(packet: copy packet)
+  mutating func writeFirstQuestions(
+    into packet: inout OutputSpan<UInt8>, now: Instant
+  ) -> DatagramPath? {
+    guard !isConnected, !link.standing.isConfirmed, let association = link.association,
+      !association.isClosing
+    else { return nil }
+    Session.beginPacket(&packet)
+    let start = packet.count
+    for _ in 0..<Self.questionsAtOnce {
+      guard let uid = members.popQuestion(now: now) else { break }
+      ChannelWordFrame.writeQuestion(uid: uid, to: &packet)
+    }
+    if packet.count > start,
+      association.seal(&packet, elicits: false, hasMessages: false, now: now)
+    {
+      return link.sessionPath
+    }
+    packet.removeAll()
+    return nil
   }
 
   /// The own sound is kept back from now on, or goes on. What is sent others decide.

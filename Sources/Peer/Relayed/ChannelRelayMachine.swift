@@ -246,6 +246,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
         return link.sessionPath
       }
     }
+    if let path = writeFirstQuestions(into: &packet, now: now) { return path }
     if let path = link.pollTransmit(into: &packet, now: now) { return path }
     guard isConnected, let association = link.association, !association.isClosing,
       pictures?.writePadding(into: &packet, on: association, now: now) == true
@@ -315,7 +316,9 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     guard bytes.first != MuteWord.messageType else { return readMute(bytes, of: uid, now: now) }
     do throws(KeyMessageError) {
       try keys.handleMessage(bytes.span, from: uid, identity: identity, now: now)
-    } catch {}  // Counted by the keys: `GroupKeyCounters`.
+    } catch {  // Counted by the keys: `GroupKeyCounters`.
+      if error == .unknownSender { members.keepMessage(bytes, of: uid, now: now) }
+    }
   }
 
   private mutating func settle(now: Instant) {
@@ -332,7 +335,10 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
       do throws(GroupKeyError) {
         try keys.handleJoin(member, revision: revision, now: now)
       } catch {
-        // One more than there may be: it hears nothing.
+        continue  // One more than there may be: it hears nothing.
+      }
+      if let message = members.popMessage(of: member.uid) {
+        readKey(message, of: member.uid, now: now)
       }
     }
     keys.setComplete(members.isComplete, revision: revision)
