@@ -33,13 +33,18 @@ package struct ChannelLimits: Sendable {
   /// Notices that wait to be sent: what is more is lost, and found missing by the next SYNC.
   package var notices = 65_536
 
-  /// A member that is back within it was never away: the seeds' "offline" after 20 s.
-  package var silence = Duration.seconds(20)
-  /// Beyond `silence`, counted from the last SYNC: that was up to a period before the member died,
-  /// so its death is told 19.7 to 20.8 s after it.
-  package var grace = Duration.milliseconds(700)
-  /// From one SYNC to the next: how exact `silence` is.
+  /// A member that is back within it was never away. It counts from a period after the last SYNC:
+  /// a death is told at the seeds' 20 s at the latest where the period is short.
+  package var silence = Duration.milliseconds(19_500)
+  /// From one SYNC to the next.
   package var period = Duration.seconds(1)
+  /// The same in a small channel, while the server is not full: 20 s less `silence`, and less two
+  /// `shortestSweep`.
+  package var shortPeriod = Duration.milliseconds(400)
+  /// Members of a small channel: with an audience for whose keys 2 s hold (sframe.md §3).
+  package var smallChannel = 128
+  /// Members of all channels up to which `shortPeriod` holds: 10 240 SYNC a second.
+  package var shortPeriods = 4096
   /// Changes that come within it share a message.
   package var pushInterval = Duration.milliseconds(50)
   /// How often tokens and bans are looked at, and silence where nobody is near its end.
@@ -53,9 +58,9 @@ package struct ChannelLimits: Sendable {
   package var gapPatience = Duration.milliseconds(200)
   /// From one request to the next that is not answered.
   package var repetition = Duration.seconds(1)
-  /// Silence beyond a period after which a client says that contact is interrupted: with it the
-  /// seeds' 4 s.
-  package var interruption = Duration.milliseconds(3500)
+  /// Silence beyond half a period after which a client says that contact is interrupted: the
+  /// seeds' 4 s, as contact was lost up to a period after the last answer.
+  package var interruption = Duration.seconds(4)
   /// Silence after which contact counts as lost; tries go on. The seeds' 10 s.
   package var contactLoss = Duration.seconds(10)
   /// Silence after which tries end: the seeds' 20 minutes.

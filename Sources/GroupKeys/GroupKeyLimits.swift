@@ -26,10 +26,20 @@ package struct GroupKeyLimits: Sendable {
   package var resendDelays: [Duration] =
     [.milliseconds(250), .milliseconds(500)] + Array(repeating: .seconds(1), count: 10)
     + [.seconds(5)]
+  /// The same while no more members than `few` have yet to acknowledge. Where each hop loses
+  /// a tenth, nine tries in 2 s are all lost once in three million times.
+  package var quickResendDelays: [Duration] =
+    Array(repeating: .milliseconds(200), count: 10) + Array(repeating: .seconds(1), count: 8)
+    + [.seconds(5)]
+  /// Members of a small channel: five envelopes a second to each of them are less than the relay
+  /// takes of a host (docs/protocol/relay.md §5).
+  package var few = 17
   /// How long a receiver waits for an envelope on its way before it asks for the key.
   package var requestDelay: Duration = .milliseconds(300)
   /// Least time between two requests to one sender.
   package var requestInterval: Duration = .seconds(1)
+  /// The same in a channel of no more than `few` others, while `requestDelay` is waited for anew.
+  package var quickRequestInterval: Duration = .milliseconds(300)
   /// Least time between two envelopes that one member's requests draw.
   package var answerInterval: Duration = .milliseconds(500)
 

@@ -44,6 +44,8 @@ final class ChannelWorld {
   /// How many of 100 messages are delayed by a repetition.
   var lateShare: UInt64 = 0
   var isServerUp = true
+  /// How many requests each program has made, by its presence.
+  private(set) var requestCounts: [UInt64: Int] = [:]
   static let unixStart: UInt64 = 1_790_000_000_000
 
   init(seed: UInt64, limits: ChannelLimits = ChannelLimits()) {
@@ -122,6 +124,7 @@ final class ChannelWorld {
     for (index, end) in ends.enumerated() where end.isAlive {
       while let request = end.client.pollRequest(now: now) {
         let bytes = RendezvousMessage.channel(request).bytes
+        requestCounts[end.program.presence.rawValue, default: 0] += 1
         guard end.session != 0 else { continue }
         send(.request(bytes, from: index, session: end.session, server: serverLife))
       }

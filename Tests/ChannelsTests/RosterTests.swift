@@ -165,7 +165,7 @@ import Wire
       room.insert(
         RoomMember(
           program: program, stay: stay, source: ChannelSource(host: 1, network: 1),
-          stated: Self.member(UInt32(stay)), heard: Self.now), limits)
+          stated: Self.member(UInt32(stay)), heard: Self.now, period: .seconds(1)), limits)
       _ = room.remove(UInt32(stay), .removed, limits)
     }
     #expect(room.departure(of: 1) == nil && room.departure(of: 2) == .removed)

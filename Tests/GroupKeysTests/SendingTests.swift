@@ -67,16 +67,31 @@ import Wire
     expect(delivery.acknowledge(5, receipts[5] ?? .zero))
     expect(delivery.acknowledge(5, receipts[5] ?? .zero), "a receipt may come twice")
     expect(delivery.unacknowledged == 2)
-    expect(delivery.nextResend == instant(250))
-    delivery.resend(now: instant(249))
+    expect(delivery.nextResend == instant(200))
+    delivery.resend(now: instant(199))
     expect(!delivery.hasQueued)
-    delivery.resend(now: instant(250))
+    delivery.resend(now: instant(200))
     var again: [[UInt8]] = []
     while let due = delivery.popQueued() {
       again.append(due.envelope)
-      delivery.recordSent(due.uid, envelope: due.envelope, now: instant(250))
+      delivery.recordSent(due.uid, envelope: due.envelope, now: instant(200))
     }
     expect(again == [[2], [9]])
+    expect(delivery.nextResend == instant(400))
+  }
+
+  @Test func `sends less often while many owe their receipts`() {
+    var random = RandomSource(seed: 1)
+    var delivery = KeyDelivery(generation: 0, limits: limits)
+    for uid in 1...UInt32(limits.few + 1) { delivery.add(uid, random: &random) }
+    while let due = delivery.popQueued() {
+      delivery.recordSent(due.uid, envelope: [1], now: instant(0))
+    }
+    expect(delivery.nextResend == instant(250))
+    delivery.resend(now: instant(250))
+    while let due = delivery.popQueued() {
+      delivery.recordSent(due.uid, envelope: [1], now: instant(250))
+    }
     expect(delivery.nextResend == instant(750))
   }
 

@@ -378,10 +378,10 @@ def leave():
             )
     row(
         "a member leaves / dies: others are told after",
-        "≤ 1 s / 19.5 to 21 s",
+        "≤ 1 s / 19.5 to 20.1 s",
         f"{max(told):.2f} s / {died[0]:.1f} s",
         "",
-        max(told) <= 1 and 19.5 <= died[0] <= 21,
+        max(told) <= 1 and 19.5 <= died[0] <= 20.1,
     )
 
 

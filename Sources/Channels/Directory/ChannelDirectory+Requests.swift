@@ -96,7 +96,7 @@ extension ChannelDirectory {
       stated: ChannelMember(
         uid: uid, role: wish.role, joinNumber: makeJoinNumber(arrival.unixMilliseconds),
         id: arrival.program.id),
-      heard: now)
+      heard: now, period: limits.period)
     member.token = join.token
     member.grant = grant
     member.expires = grant.map { now + $0.life }
@@ -110,12 +110,16 @@ extension ChannelDirectory {
   private mutating func welcome(
     _ uid: UInt32, in place: Int, _ join: ChannelJoin, _ arrival: Arrival
   ) {
-    guard let room = rooms[place], let member = room[uid] else { return }
+    guard let room = rooms[place], var member = room[uid] else { return }
+    let isSmall =
+      room.members.count <= limits.smallChannel && counts.total <= limits.shortPeriods
+    member.period = isSmall ? limits.shortPeriod : limits.period
+    rooms[place]?[uid] = member
     let life = member.expires.map { UInt32(clamping: max(1, ($0 - arrival.now).milliseconds)) }
     let welcome = ChannelWelcome(
       stay: member.stay, number: arrival.request.number, uid: uid, role: member.stated.role,
       joinNumber: member.stated.joinNumber, epoch: room.epoch,
-      period: UInt16(clamping: limits.period.milliseconds),
+      period: UInt16(clamping: member.period.milliseconds),
       tokenLife: life ?? ChannelWelcome.unlimited)
     send(.welcome(welcome), room.identity.id, to: arrival.program)
     let known = RosterPosition(epoch: join.epoch, revision: join.revision)

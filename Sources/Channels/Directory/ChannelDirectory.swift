@@ -242,7 +242,7 @@ package struct ChannelDirectory: Sendable {
 
   /// When a member counts as lost.
   private func silenceEnd(of member: RoomMember) -> Instant {
-    member.heard + limits.silence + limits.grace
+    member.heard + member.period + limits.silence
   }
 
   private mutating func look(

@@ -9,6 +9,8 @@ struct RoomMember {
   let source: ChannelSource
   var stated: ChannelMember
   var heard: Instant
+  /// From one SYNC of it to the next: what WELCOME told it last.
+  var period: Duration
   /// Text of the token it has shown last, what that grants, and its end.
   var token: [UInt8] = []
   var grant: TokenGrant?

@@ -63,5 +63,5 @@ struct ChannelContact {
     return lastSign + (isLossTold ? limits.givingUp : limits.contactLoss)
   }
 
-  private var patience: Duration { period + limits.interruption }
+  private var patience: Duration { period / 2 + limits.interruption }
 }

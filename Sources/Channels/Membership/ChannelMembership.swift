@@ -126,7 +126,8 @@ struct ChannelMembership {
 
   private mutating func handle(_ welcome: ChannelWelcome, now: Instant) {
     let outage = contact.outage(now: now)
-    returnEnd = max(contact.lastSign + limits.silence + limits.grace, now + limits.repetition)
+    returnEnd = max(
+      contact.lastSign + contact.period + limits.silence, now + limits.repetition)
     roster.begin(welcome.epoch)
     roster.awaitAnswer(now: now)
     contact.period = .milliseconds(Int64(welcome.period))

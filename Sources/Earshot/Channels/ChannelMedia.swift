@@ -119,12 +119,18 @@ public actor ChannelMedia {
       schedule()
       if isOver { break }
     }
-    feed.finish()
     loop.removeTimer(timer)
     if ending == nil { await end(.closed) }
-    if ending == .left { announce(.left) }
-    // Commands that came meanwhile.
-    for await input in inputs { if case .command(let command) = input { await command.body(self) } }
+    feed.finish()
+    // Commands that came meanwhile, and what the relay's end brought.
+    for await input in inputs {
+      switch input {
+      case .relay(let step): await handleRelay(step)
+      case .command(let command): await command.body(self)
+      case .wake: break
+      }
+    }
+    if let ending { announce(ending) }
   }
 
   /// Carries out a command in its turn; at once when it is over, where it does nothing.
@@ -281,9 +287,7 @@ public actor ChannelMedia {
     case .left, .channelFailed, .closed: break
     case .noRelay, .relayFull, .tooManyMembers: await channel.leave()
     }
-    guard why != .left else { return }
-    isOver = true
-    announce(why)
+    if why != .left { isOver = true }
   }
 
   private func announce(_ end: ChannelMediaEnd) {

@@ -1,5 +1,6 @@
 internal import Audio
 internal import Glibc
+internal import GroupKeys
 internal import Peer
 internal import Primitives
 internal import Reactor
@@ -91,7 +92,7 @@ struct RelayedSound {
   /// - Returns: Whether one has left.
   mutating func sendFrames(by machine: inout ChannelRelayMachine, now: Instant) -> Bool {
     guard let audio = sending?.audio else { return false }
-    machine.setMusic(hasMusic, now: now)
+    machine.setMedia(now: now) { $0.hasMusic = hasMusic }
     measure(audio)
     var hasSent = false
     var isThere = true

@@ -1,3 +1,4 @@
+internal import GroupKeys
 internal import Peer
 internal import Primitives
 internal import Reactor
@@ -56,7 +57,7 @@ struct RelayedView {
     let notes = video.rings.takeNotes()
     for case .rotated(let turn, let mediaTime) in notes {
       self.turn = turn
-      machine.setTurn(turn, mediaTime: mediaTime, now: now)
+      say(turn, mediaTime, by: &machine, now: now)
     }
     var count = 0
     var bytes: [UInt8] = []
@@ -65,13 +66,20 @@ struct RelayedView {
       $0.pop(into: &bytes)
     }) {
       // A new seat has not heard of it.
-      machine.setTurn(turn, mediaTime: mediaTime, now: now)
+      say(turn, mediaTime, by: &machine, now: now)
       if machine.sendPicture(frame, bytes: &bytes, mediaTime: mediaTime, now: now) { count += 1 }
     }
     swap(&bytes, &memory)
     video.rings.setDemand(machine.pictureDemand(now: now, ahead: video.pictureInterval))
     video.rings.setLowDemand(machine.lowPictureDemand(now: now))
     return (notes, count)
+  }
+
+  private func say(
+    _ turn: PictureRotation, _ mediaTime: UInt32, by machine: inout ChannelRelayMachine,
+    now: Instant
+  ) {
+    machine.setMedia(now: now) { ($0.quarters, $0.mediaTime) = (turn.rawValue, mediaTime) }
   }
 
   // MARK: - In

@@ -168,7 +168,9 @@ package struct GroupKeyMachine: ~Copyable {
     do throws(SFrameError) {
       return try sender.keys.open(&packet, at: place, metadata: metadata, now: now, with: aes)
     } catch {
-      if error == .unknownKey { sender.recordMissingKey(now: now) }
+      if error == .unknownKey {
+        sender.recordMissingKey(ofFew: roster.members.count <= limits.few, now: now)
+      }
       throw error
     }
   }

@@ -21,10 +21,13 @@ final class RemoteSender {
   }
 
   /// A frame came whose key we lack.
-  func recordMissingKey(now: Instant) {
+  ///
+  /// - Parameter ofFew: The channel is small.
+  func recordMissingKey(ofFew: Bool = false, now: Instant) {
     guard requestDue == nil else { return }
     let soonest = now + limits.requestDelay
-    requestDue = requestedAt.map { max(soonest, $0 + limits.requestInterval) } ?? soonest
+    let interval = ofFew ? limits.quickRequestInterval : limits.requestInterval
+    requestDue = requestedAt.map { max(soonest, $0 + interval) } ?? soonest
   }
 
   /// Whether to ask for the key now.

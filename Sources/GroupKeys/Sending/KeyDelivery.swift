@@ -72,8 +72,7 @@ struct KeyDelivery {
   mutating func recordSent(_ uid: UInt32, envelope: [UInt8], now: Instant) {
     let place = place(of: uid)
     guard isAt(place, uid) else { return }
-    let delays = limits.resendDelays
-    let delay = delays[min(entries[place].attempts, delays.count - 1)]
+    let delay = delay(after: entries[place].attempts)
     entries[place].envelope = envelope
     entries[place].wasSent = true
     entries[place].sentAt = now
@@ -117,13 +116,11 @@ struct KeyDelivery {
   mutating func resend(now: Instant) {
     guard let due = nextResend, due <= now else { return }
     nextResend = nil
-    let delays = limits.resendDelays
     for place in entries.indices {
       guard !entries[place].isAcknowledged, !entries[place].isQueued, entries[place].wasSent else {
         continue
       }
-      let delay = delays[min(max(1, entries[place].attempts) - 1, delays.count - 1)]
-      let at = entries[place].sentAt + delay
+      let at = entries[place].sentAt + delay(after: max(1, entries[place].attempts) - 1)
       if at <= now {
         entries[place].isQueued = true
         queue.append(entries[place].uid)
@@ -131,6 +128,12 @@ struct KeyDelivery {
         nextResend = earliest(nextResend, at)
       }
     }
+  }
+
+  private func delay(after attempts: Int) -> Duration {
+    let delays =
+      unacknowledged <= limits.few ? limits.quickResendDelays : limits.resendDelays
+    return delays[min(attempts, delays.count - 1)]
   }
 
   private func isAt(_ place: Int, _ uid: UInt32) -> Bool {

@@ -1,6 +1,7 @@
-import GroupKeys
+package import GroupKeys
 package import Primitives
-package import Wire
+import SecureSession
+import Wire
 
 /// Words between members: keys, questions for cards, and that the own sound is kept back, of which
 /// small channels are told (docs/protocol/sframe.md §4).
@@ -9,15 +10,25 @@ extension ChannelRelayMachine {
   @_lifetime(packet: copy packet)
   mutating func writeWords(into packet: inout OutputSpan<UInt8>, now: Instant) {
     if let message = keys.pollMessage(identity: identity, now: now) {
-      return ChannelWordFrame.writeKey(
-        message.bytes.span, uid: message.recipient, to: &packet)
+      return ChannelWordFrame.writeKey(message.bytes.span, uid: message.recipient, to: &packet)
     }
     if talk.write(into: &packet, &keys, now: now) { return }
-    for _ in 0..<Self.questionsAtOnce {
+    for _ in 0..<RelayedMembers.questionsAtOnce {
       guard let uid = members.popQuestion(now: now) ?? talk.seats.popQuestion(now: now)
       else { return }
       ChannelWordFrame.writeQuestion(uid: uid, to: &packet)
     }
+  }
+
+  /// Cards to ask for, in the first packet of a session: it need not be confirmed for that.
+  @_lifetime(packet: copy packet)
+  mutating func writeFirstQuestions(
+    into packet: inout OutputSpan<UInt8>, now: Instant
+  ) -> DatagramPath? {
+    guard !isConnected, !link.standing.isConfirmed, let association = link.association,
+      members.writeFirstQuestions(into: &packet, on: association, now: now)
+    else { return nil }
+    return link.sessionPath
   }
 
   /// The own sound is kept back from now on, or goes on. What is sent others decide.
@@ -26,29 +37,12 @@ extension ChannelRelayMachine {
     talk.mutes.set(MuteWord(milliseconds: unix, isMuted: isMuted), now: now)
   }
 
-  /// The own pictures are turned like that, from one of them on.
-  package mutating func setTurn(_ turn: PictureRotation, mediaTime: UInt32, now: Instant) {
-    setMedia(now: now) { ($0.quarters, $0.mediaTime) = (turn.rawValue, mediaTime) }
-  }
-
-  /// Music plays in the own sound, or not any more.
-  package mutating func setMusic(_ isOn: Bool, now: Instant) {
-    setMedia(now: now) { $0.hasMusic = isOn }
-  }
-
-  private mutating func setMedia(now: Instant, _ change: (inout MediaWord) -> Void) {
+  /// The own music or pictures are another thing from now on.
+  package mutating func setMedia(now: Instant, _ change: (inout MediaWord) -> Void) {
     let unix = UInt64(clamping: settings.wallClockAtZero) &+ now.nanoseconds / 1_000_000
     var word = talk.mutes.ownMedia ?? MediaWord(milliseconds: unix)
     change(&word)
     word.milliseconds = unix
     talk.mutes.set(word, now: now)
   }
-
-  /// Sound of a member has opened.
-  mutating func noteSound(of uid: UInt32, now: Instant) {
-    guard talk.mutes.handleSound(of: uid, now: now) else { return }
-    publish(.audioMuted(uid: uid, isMuted: false))
-  }
-
-  private static let questionsAtOnce = 20
 }

@@ -247,6 +247,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
         return link.sessionPath
       }
     }
+    if let path = writeFirstQuestions(into: &packet, now: now) { return path }
     if let path = link.pollTransmit(into: &packet, now: now) { return path }
     guard isConnected, let association = link.association, !association.isClosing,
       pictures?.writePadding(into: &packet, on: association, now: now) == true
@@ -277,7 +278,6 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   package var counts: (opened: UInt64, unopened: UInt64, sent: UInt64) {
     (inbox.openedCount, inbox.unopenedCount, outbox.sentCount)
   }
-  // MARK: - Parts
 
   private mutating func readPacket(now: Instant) {
     var copies: [(frame: ChannelCopyFrame, sealed: PacketRange)] = []
@@ -294,7 +294,9 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
           audio, sealed: sealed, copies: copies, from: uid, packet, keys: &keys, now: now)
         if found.isFirst { publish(.firstFrame(uid: uid)) }
         if found.isNews { publish(.audioArrived(uid: uid)) }
-        if found.isOpened { noteSound(of: uid, now: now) }
+        if found.isOpened, talk.mutes.handleSound(of: uid, now: now) {
+          publish(.audioMuted(uid: uid, isMuted: false))
+        }
       case .channelKey(let uid, let range):
         readKey(packet.bytes(at: range), of: uid, now: now)
       case .channelCard(let uid, let range):
@@ -319,7 +321,9 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     }
     do throws(KeyMessageError) {
       try keys.handleMessage(bytes.span, from: uid, identity: identity, now: now)
-    } catch {}  // Counted by the keys: `GroupKeyCounters`.
+    } catch {  // Counted by the keys: `GroupKeyCounters`.
+      if error == .unknownSender { members.keepMessage(bytes, of: uid, now: now) }
+    }
   }
 
   private mutating func settle(now: Instant) {
@@ -336,7 +340,10 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
       do throws(GroupKeyError) {
         try keys.handleJoin(member, revision: revision, now: now)
       } catch {
-        // One more than there may be: it hears nothing.
+        continue  // One more than there may be: it hears nothing.
+      }
+      if let message = members.popMessage(of: member.uid) {
+        readKey(message, of: member.uid, now: now)
       }
     }
     keys.setComplete(members.isComplete, revision: revision)

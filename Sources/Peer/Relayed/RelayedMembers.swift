@@ -27,6 +27,8 @@ struct RelayedMembers {
   private var acquaintances: [Acquaintance] = []
   /// Tokens that members have shown, by uid.
   private var tokens: [UInt32: (joinNumber: UInt64, token: [UInt8])] = [:]
+  /// Messages about keys of hosts that could not be verified yet, by uid: of each the newest.
+  private var messages: [UInt32: [UInt8]] = [:]
   /// Others of the audience are left out.
   private(set) var isPartial = false
   /// The roster is that of its revision, and nobody is on it who may come back.
@@ -70,6 +72,7 @@ struct RelayedMembers {
     acquaintances.removeAll { absent.contains($0.member.uid) }
     strangers.removeAll { present[$0.member.uid] != $0.member }
     tokens = tokens.filter { present[$0.key] != nil }
+    messages = messages.filter { present[$0.key] != nil && !absent.contains($0.key) }
     let asked = Set(strangers.map(\.member.uid))
     let verified = Dictionary(acquaintances.map { ($0.member.uid, $0) }) { first, _ in first }
     for member in members where member.uid != own && !asked.contains(member.uid) {
@@ -83,6 +86,46 @@ struct RelayedMembers {
   mutating func handleToken(_ token: [UInt8], of uid: UInt32, joinNumber: UInt64) {
     tokens[uid] = (joinNumber, token)
   }
+
+  /// A message about keys has come of a host before it was verified. Nothing is done with it until
+  /// then. Whoever sends one has its seat, so its card is there.
+  mutating func keepMessage(_ bytes: [UInt8], of uid: UInt32, now: Instant) {
+    guard let index = strangers.firstIndex(where: { $0.member.uid == uid }),
+      strangers[index].member.role == .host,
+      messages[uid] != nil || messages.count < Self.mostMessages
+    else { return }
+    if messages[uid] == nil {
+      strangers[index].nextQuestion = now
+      strangers[index].questionCount = 0
+    }
+    messages[uid] = bytes
+  }
+
+  /// Cards to ask for, in a packet of its own.
+  ///
+  /// - Returns: Whether there is one.
+  @_lifetime(packet: copy packet)
+  mutating func writeFirstQuestions(
+    into packet: inout OutputSpan<UInt8>, on association: Association, now: Instant
+  ) -> Bool {
+    guard !association.isClosing else { return false }
+    Session.beginPacket(&packet)
+    let start = packet.count
+    for _ in 0..<Self.questionsAtOnce {
+      guard let uid = popQuestion(now: now) else { break }
+      ChannelWordFrame.writeQuestion(uid: uid, to: &packet)
+    }
+    if packet.count > start,
+      association.seal(&packet, elicits: false, hasMessages: false, now: now)
+    {
+      return true
+    }
+    packet.removeAll()
+    return false
+  }
+
+  /// What was kept of a member that is verified now.
+  mutating func popMessage(of uid: UInt32) -> [UInt8]? { messages.removeValue(forKey: uid) }
 
   /// The relay says that this is a member's card; only that of the roster's ID is believed.
   mutating func handleCard(_ bytes: [UInt8], of uid: UInt32) {
@@ -157,6 +200,10 @@ struct RelayedMembers {
     return shown.token
   }
 
+  /// Cards that are asked for in a packet.
+  static let questionsAtOnce = 20
+  /// Hosts of a channel (`GroupKeyLimits.hosts`), 200 bytes each.
+  private static let mostMessages = 64
   /// As for fresh keys (`GroupKeyLimits.largeAudience`).
   private static let largeAudience = 100
 

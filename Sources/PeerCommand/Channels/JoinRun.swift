@@ -9,6 +9,7 @@ package final class JoinRun {
   package static let mostLinks = 32
 
   package private(set) var isOver = false
+  private var isLeaving = false
   private let command: JoinCommand
   let session: OnlineSession
   /// The channel of the command line, then those of `--also`.
@@ -69,7 +70,9 @@ package final class JoinRun {
     default: break
     }
     await messages.advance(spoken)
-    if stays[0].isOver || stays.allSatisfy(\.isOver) { isOver = true }
+    // The others are left as well; what is told of their ends belongs to the lines.
+    if stays[0].isOver, !isLeaving { await leave() }
+    if stays.allSatisfy(\.isOver) { isOver = true }
     set(.messages, messages.retryAt)
     session.inbox.wake(at: deadlines.next)
   }
@@ -180,6 +183,9 @@ package final class JoinRun {
   private func handleStep(_ step: ChannelStep, in name: ChannelName) {
     guard let stay = stay(name) else { return }
     stay.handleStep(step)
+    if case .stateChanged(.failed, _) = step, stay === stays[0] {
+      deadlines.set(.leaving, at: SystemClock.now + .seconds(2))
+    }
     tokens.handle(step, in: name)
     if case .joined = step, stay === stays[0], let duration = command.duration {
       deadlines.set(.duration, at: SystemClock.now + .milliseconds(Int64(duration * 1000)))
@@ -196,6 +202,7 @@ package final class JoinRun {
   }
 
   private func leave() async {
+    isLeaving = true
     for stay in stays { await stay.leave() }
     deadlines.set(.leaving, at: SystemClock.now + .seconds(2))
   }

@@ -48,7 +48,6 @@ final class RoomStay {
       session.console.sayOfOthers("The token of \(uid) is not genuine.")
     case .roleChanged(_, let new): role = new
     case .stateChanged(.failed, let reason): fail(reason, ChannelWords.code(of: reason))
-    case .left: isOver = true
     case .relayUnavailable: isRelayKnownMissing = true
     default: break
     }
@@ -70,6 +69,7 @@ final class RoomStay {
   }
 
   private func handleEnd(_ end: ChannelMediaEnd) {
+    isOver = true
     switch end {
     case .left, .channelFailed, .closed: break  // The channel has told.
     case .noRelay: fail(.noRelay, .unreachable)
@@ -153,7 +153,6 @@ final class RoomStay {
   // MARK: - Parts
 
   private func fail(_ reason: ChannelReason, _ code: ExitCode, _ words: String? = nil) {
-    isOver = true
     guard ending == nil else { return }
     closing = (reason, SystemClock.now)
     self.code = code

@@ -105,6 +105,7 @@ extension ChannelTrial {
     guard number < said.count else { return fail("a frame that nobody said") }
     let frame = said[number]
     end.heard.insert(number)
+    voices.recordFrame(of: frame.host, at: end.number, now: now)
     if frame.listeners.contains(key) { return }
     let left = ends[frame.host - 1].left[key]
     guard let left, frame.at < left + .milliseconds(2200) else {
@@ -145,6 +146,53 @@ extension ChannelTrial {
       if end.machine == nil || end.seatedAt == nil { fail("\(end.number) has no seat") }
     }
     if truth.count != present.count { fail("\(truth.count) members, \(present.count) are there") }
+  }
+
+  /// Nobody is mute for whoever is there, has contact with the rendezvous, and knows of it as it
+  /// knows of them. Where packets get lost, the loss of those that ask for a seat is an outage of the
+  /// line.
+  func watchVoices() {
+    let truth = directory.members(of: channel.id)
+    var there: [(end: TrialEnd, member: ChannelMember)] = []
+    for end in present where end.session != 0 {
+      guard let own = end.client.own(in: channel.id)?.member, truth.contains(own) else { continue }
+      there.append((end, own))
+    }
+    let rosters = there.map { Set($0.end.client.members(of: channel.id).map(Stated.init)) }
+    for (place, (listener, own)) in there.enumerated() {
+      for (other, (host, member)) in there.enumerated() where other != place {
+        let isSeated = listener.seatedAt != nil && host.seatedAt != nil
+        let isEntitled =
+          member.role == .host && rosters[place].contains(Stated(member))
+          && rosters[other].contains(Stated(own)) && (isSeated || loss == 0)
+        let silence = voices.look(
+          listener.number, host.number, isEntitled: isEntitled, now: now)
+        if let silence {
+          fail(
+            "\(listener.number) has not heard \(host.number) for \(silence) at \(now), loss \(loss)")
+        }
+      }
+    }
+    let numbers = Set(there.map(\.end.number))
+    for end in ends where !numbers.contains(end.number) {
+      for other in ends where other !== end {
+        _ = voices.look(end.number, other.number, isEntitled: false, now: now)
+        _ = voices.look(other.number, end.number, isEntitled: false, now: now)
+      }
+    }
+  }
+
+  /// A member as a roster has it.
+  private struct Stated: Hashable {
+    let uid: UInt32
+    let joinNumber: UInt64
+    let isHost: Bool
+
+    init(_ member: ChannelMember) {
+      uid = member.uid
+      joinNumber = member.joinNumber
+      isHost = member.role == .host
+    }
   }
 
   /// All who are there hear all hosts.

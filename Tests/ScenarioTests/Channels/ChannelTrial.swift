@@ -65,6 +65,7 @@ final class ChannelTrial {
   var loss = 0.0
   /// From the last change of who is there until all knew of it, and until all had a seat.
   var settling = (rosters: Duration.zero, seats: Duration.zero)
+  var voices = VoiceWatch()
   let relayAddress = SocketAddress(v4: 192, 0, 2, 1, port: 7500)
 
   init(seed: UInt64) throws {
@@ -165,6 +166,7 @@ final class ChannelTrial {
       for end in ends where !end.lingers { connect(end) }
     } else {
       relayBoot += 1
+      voices.restart()
       relay = try Self.makeRelay(
         relayIdentity.copy(), boot: relayBoot, key: signer.publicKey, random: random.split())
     }
@@ -216,7 +218,10 @@ final class ChannelTrial {
       directory.handleTimeout(now: now)
       relay.handleTimeout(now: now)
       for end in ends { step(end) }
-      if (now.nanoseconds / 10_000_000) % 10 == 0 { speak() }
+      if (now.nanoseconds / 10_000_000) % 10 == 0 {
+        speak()
+        watchVoices()
+      }
       answerDirectory()
       drainRelay()
     }
@@ -339,9 +344,10 @@ final class ChannelTrial {
   }
 
   func grant(_ seat: SeatClaim, to id: PeerID) -> ChannelRelayGrant {
-    let claims = TokenClaims(
+    var claims = TokenClaims(
       audience: "\(relayIdentity.id)", subject: id, scope: seat.scope,
       expires: unixMilliseconds + 600_000, uid: seat.uid)
+    claims.isExact = true
     return ChannelRelayGrant(
       relay: relayIdentity.id, address: relayAddress,
       token: Array(PublicToken(signing: claims.json, by: signer).text.utf8))

@@ -6,12 +6,12 @@ import Wire
 /// Pictures of a channel that goes by a relay.
 extension RelayedWorld {
   static func pictures(
-    sends: Bool, receives: Bool, hasLow: Bool = false
+    sends: Bool, receives: Bool, hasLow: Bool = false, low: UInt32 = 100_000
   ) -> ChannelRelayMachine.PictureSettings {
     var video = VideoSettings()
     video.sends = sends
     if hasLow {
-      video.small = SmallVideo(width: 320, height: 180, framesPerSecond: 15, bitsPerSecond: 100_000)
+      video.small = SmallVideo(width: 320, height: 180, framesPerSecond: 15, bitsPerSecond: low)
     }
     return ChannelRelayMachine.PictureSettings(video, receives: receives)
   }
@@ -24,13 +24,14 @@ extension RelayedWorld {
     guard let member = member(uid), let size = PictureSize(width: 320, height: 180) else {
       return nil
     }
-    if number % 2 == 0 { showLow(member, number, size) }
+    if number % 2 == 0, !liars.contains(uid) { showLow(member, number, size) }
     guard
       let demand = member.machine.pictureDemand(now: now, ahead: .milliseconds(33))
     else { return nil }
     let place = member.pattern.place(isKeyFrame: demand.needsKeyFrame)
     let share = place.layer == 0 ? member.pattern.baseShare : member.pattern.upperShare
-    let byteCount = Int(Double(min(bitsPerSecond, demand.bitsPerSecond)) / 240 * share)
+    let rate = liars.contains(uid) ? bitsPerSecond : min(bitsPerSecond, demand.bitsPerSecond)
+    let byteCount = Int(Double(rate) / 240 * share)
     let picture =
       [UInt8(truncatingIfNeeded: uid), UInt8(truncatingIfNeeded: number), UInt8(number >> 8)]
       + Array(repeating: 9, count: max(1, demand.needsKeyFrame ? byteCount * 4 : byteCount))

@@ -72,7 +72,7 @@ final class RelayedWorld {
   let channel: ChannelIdentity
   private(set) var now = Instant(nanoseconds: 1_000_000_000)
   private(set) var members: [Member] = []
-  private var relay: RendezvousMachine
+  private(set) var relay: RendezvousMachine
   /// The relay's program does not run.
   private var isStopped = false
   private let makeRelay: (RandomSource, UInt64) -> RendezvousMachine
@@ -132,6 +132,8 @@ final class RelayedWorld {
   var phases: [UInt32: Duration] = [:]
   /// How loud hosts say that they are, where not as others.
   var levels: [UInt32: UInt8] = [:]
+  /// Hosts that show as much as they like, and never the low stream that they say they have.
+  var liars: Set<UInt32> = []
 
   private func queue(_ byteCount: Int, from address: SocketAddress) -> Duration? {
     guard let member = members.first(where: { $0.address == address }),
@@ -279,14 +281,16 @@ final class RelayedWorld {
   /// As `RelayedSound` says it with each frame.
   func setMusic(_ uid: UInt32, _ isOn: Bool) {
     guard let member = member(uid) else { return }
-    member.machine.setMusic(isOn, now: now)
+    member.machine.setMedia(now: now) { $0.hasMusic = isOn }
     drain(member)
   }
 
   /// As `RelayedView` says it with each picture.
   func setTurn(_ uid: UInt32, _ turn: PictureRotation, at mediaTime: UInt32) {
     guard let member = member(uid) else { return }
-    member.machine.setTurn(turn, mediaTime: mediaTime, now: now)
+    member.machine.setMedia(now: now) {
+      ($0.quarters, $0.mediaTime) = (turn.rawValue, mediaTime)
+    }
     drain(member)
   }
 
