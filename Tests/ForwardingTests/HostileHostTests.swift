@@ -27,8 +27,10 @@ struct HostileHostTests {
       relay.run(.milliseconds(20))
     }
     return honest.map { uid in
-      Set((relay.received[9] ?? []).flatMap(\.audio).filter { $0.bytes.first == UInt8(uid) }
-        .map(\.label.mediaTime)).count
+      Set(
+        (relay.received[9] ?? []).flatMap(\.audio).filter { $0.bytes.first == UInt8(uid) }
+          .map(\.label.mediaTime)
+      ).count
     }
   }
 

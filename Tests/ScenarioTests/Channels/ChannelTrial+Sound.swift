@@ -169,7 +169,8 @@ extension ChannelTrial {
           listener.number, host.number, isEntitled: isEntitled, now: now)
         if let silence {
           fail(
-            "\(listener.number) has not heard \(host.number) for \(silence) at \(now), loss \(loss)")
+            "\(listener.number) has not heard \(host.number) for \(silence) at \(now), loss \(loss)"
+          )
         }
       }
     }

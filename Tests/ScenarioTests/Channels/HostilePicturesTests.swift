@@ -27,7 +27,8 @@ struct HostilePicturesTests {
     for host in liesFirst ? [2, 1] : [1, 2] as [UInt32] {
       let low = host == 2 ? liarsLow ?? 100_000 : 100_000
       try world.join(
-        host, pictures: RelayedWorld.pictures(
+        host,
+        pictures: RelayedWorld.pictures(
           sends: true, receives: false, hasLow: low > 0, low: low))
       let isLiar = host == 2 && liarsLow != nil
       if isLiar { world.liars = [2] }
