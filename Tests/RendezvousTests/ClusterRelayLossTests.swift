@@ -9,18 +9,19 @@ import Wire
 /// A relay that is gone where the member, the channel and the relay are at three nodes
 /// (docs/protocol/cluster.md §9).
 @Suite struct ClusterRelayLossTests {
+  private static var key: TokenSigningKey {
+    var random = RandomSource(seed: 3)
+    return TokenSigningKey(random: &random)
+  }
+
   private let relays = [TestClient(51), TestClient(52)]
   private let carol = TestClient(3)
   private let world: ClusterWorld
-  private let key: TokenSigningKey
   private let rooms: [ChannelIdentity]
 
   init() throws {
-    var random = RandomSource(seed: 3)
-    let key = TokenSigningKey(random: &random)
-    self.key = key
     rooms = try (0..<12).map { number in
-      ChannelIdentity(name: try #require(PeerName("tea-\(number)")), key: key.publicKey)
+      ChannelIdentity(name: try #require(PeerName("tea-\(number)")), key: Self.key.publicKey)
     }
     world = ClusterWorld(nodeCount: 3, relayIDs: Set(relays.map(\.id)))
     world.join(carol, 0)
@@ -43,12 +44,12 @@ import Wire
     let claims = TokenClaims(
       audience: room.audience, subject: carol.id, scope: "host",
       expires: Server.unixSeconds * 1000 + 3_600_000)
-    let token = Array(PublicToken(signing: claims.json, by: key).text.utf8)
+    let token = Array(PublicToken(signing: claims.json, by: Self.key).text.utf8)
     ask(
       room,
       .join(
         ChannelJoin(
-          role: .host, uid: 5, key: key.publicKey.bytes, name: room.name, token: token)))
+          role: .host, uid: 5, key: Self.key.publicKey.bytes, name: room.name, token: token)))
   }
 
   private func relay(

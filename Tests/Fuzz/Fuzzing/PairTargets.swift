@@ -54,6 +54,11 @@ private struct PairRun {
     var since: Instant
   }
 
+  private struct Name: Hashable {
+    var pair: Bytes16
+    var side: PairSide
+  }
+
   private static let time: UInt64 = 1_000_000
   private static let life = PairLimits().life
   private var relay: PairForwarder
@@ -61,7 +66,7 @@ private struct PairRun {
   private var numbers: [UInt64] = [0, 0, 0, 0]
   private var cookies: [Bytes16] = [.zero, .zero, .zero, .zero]
   /// Where the ends are, by what was asked for and not refused.
-  private var ends: [String: End] = [:]
+  private var ends: [Name: End] = [:]
   private var last: [UInt8] = []
   private var received = 0
   private var sent = 0
@@ -129,7 +134,7 @@ private struct PairRun {
       now: now)
     // Whoever binds often has no answer each time, and is bound all the same.
     guard refusals == before, let bind = try? PairBindPacket(parsing: bytes.span) else { return }
-    ends["\(bind.pair) \(bind.side)"] = bind.isEnd ? nil : End(address: source, since: now)
+    ends[Name(pair: bind.pair, side: bind.side)] = bind.isEnd ? nil : End(address: source, since: now)
   }
 
   private var refusals: UInt64 {
