@@ -134,7 +134,8 @@ private struct PairRun {
       now: now)
     // Whoever binds often has no answer each time, and is bound all the same.
     guard refusals == before, let bind = try? PairBindPacket(parsing: bytes.span) else { return }
-    ends[Name(pair: bind.pair, side: bind.side)] = bind.isEnd ? nil : End(address: source, since: now)
+    let name = Name(pair: bind.pair, side: bind.side)
+    ends[name] = bind.isEnd ? nil : End(address: source, since: now)
   }
 
   private var refusals: UInt64 {
