@@ -110,11 +110,7 @@ public actor ChannelMedia {
   /// One after the other, so that nothing happens between the parts of something else.
   func run(_ inputs: AsyncStream<ChannelMediaInput>) async {
     for await input in inputs {
-      switch input {
-      case .relay(let step): await handleRelay(step)
-      case .command(let command): await command.body(self)
-      case .wake: break
-      }
+      await handle(input)
       await advance()
       schedule()
       if isOver { break }
@@ -123,14 +119,16 @@ public actor ChannelMedia {
     if ending == nil { await end(.closed) }
     feed.finish()
     // Commands that came meanwhile, and what the relay's end brought.
-    for await input in inputs {
-      switch input {
-      case .relay(let step): await handleRelay(step)
-      case .command(let command): await command.body(self)
-      case .wake: break
-      }
-    }
+    for await input in inputs { await handle(input) }
     if let ending { announce(ending) }
+  }
+
+  private func handle(_ input: ChannelMediaInput) async {
+    switch input {
+    case .relay(let step): await handleRelay(step)
+    case .command(let command): await command.body(self)
+    case .wake: break
+    }
   }
 
   /// Carries out a command in its turn; at once when it is over, where it does nothing.
