@@ -120,7 +120,8 @@ public actor ChannelMedia {
     feed.finish()
     // Commands that came meanwhile, and what the relay's end brought.
     for await input in inputs { await handle(input) }
-    if let ending { announce(ending) }
+    flights.closeAll().forEach(options.onStep)
+    if let ending { options.onStep(.ended(ending)) }
   }
 
   private func handle(_ input: ChannelMediaInput) async {
@@ -286,11 +287,6 @@ public actor ChannelMedia {
     case .noRelay, .relayFull, .tooManyMembers: await channel.leave()
     }
     if why != .left { isOver = true }
-  }
-
-  private func announce(_ end: ChannelMediaEnd) {
-    flights.closeAll().forEach(options.onStep)
-    options.onStep(.ended(end))
   }
 
   // MARK: - The relay
