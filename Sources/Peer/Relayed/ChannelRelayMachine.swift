@@ -355,7 +355,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   private mutating func handle(_ event: RendezvousLink.Event, now: Instant) {
     switch event {
     case .channelData(let data): receive(data, now: now)
-    case .registration(.registered):
+    case .registration(.registered) where link.association?.isClosing == false:
       isConnected = true
       watch.restart(now: now)
       if let association = link.association {

@@ -35,7 +35,7 @@ struct RelayedTalk {
   mutating func write(
     into packet: inout OutputSpan<UInt8>, _ keys: inout GroupKeyMachine, now: Instant
   ) -> Bool {
-    guard keys.isPublishing, let uid = mutes.popListener(now: now) else { return false }
+    guard let uid = mutes.popListener(now: now), keys.isPublishing else { return false }
     let start = packet.count
     let words = [
       mutes.own.map { (MuteWord.messageType, $0.bytes) },
