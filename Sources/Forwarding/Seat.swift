@@ -22,7 +22,7 @@ final class Seat {
   struct Told {
     /// It understands CHANNEL_DATA.
     var takesData = false
-    /// Of more hosts who speak it wants to hear as many of the loudest; `nil` = as many as is usual.
+    /// Of more hosts who speak it wants as many of the loudest; `nil` = as many as is usual.
     var loudest: Int?
   }
 

@@ -82,8 +82,8 @@ extension ChannelRelayMachine {
     package var generation: UInt32 = 0
     /// `nil` = neither sends pictures nor wants any.
     package var pictures: PictureSettings?
-    /// Of more hosts who speak at once as many of the loudest are wanted, 1...64; `nil` = as many as
-    /// the relay thinks good.
+    /// Of more hosts who speak at once as many of the loudest are wanted, 1...64; `nil` = as many
+    /// as the relay thinks good.
     package var loudest: Int?
 
     package init(

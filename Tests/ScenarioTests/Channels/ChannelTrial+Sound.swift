@@ -149,7 +149,8 @@ extension ChannelTrial {
   }
 
   /// Nobody is mute for whoever is there, has contact with the rendezvous, and knows of it as it
-  /// knows of them. Where packets get lost, the loss of those that ask for a seat is an outage of the
+  /// knows of them. Where packets get lost, the loss of those that ask for a seat is an outage of
+  /// the
   /// line.
   func watchVoices() {
     let truth = directory.members(of: channel.id)
