@@ -6,8 +6,8 @@ import Trials
   /// Goal: 2 s after the last change of who is there all rosters agree; who was cut off is dropped
   /// up to 20 s late. After 25 s everybody has its seat and hears all hosts. When all had seats is
   /// told: a relay that has just started is noticed by its members a little later. At no time
-  /// does anybody hear what was said while it was not there, but for 2.2 s after it left. Nor is any
-  /// host mute for more than 2 s for a member with which it is there.
+  /// does anybody hear what was said while it was not there, but for 2.2 s after it left. Nor is
+  /// any host mute for more than 2 s for a member with which it is there.
   /// Method: up to 7 members at a time who come, go, change roles, lose the rendezvous; up to 10 %
   /// loss on each way; new starts of the rendezvous and of the relay. Who has left listens on.
   @Test(arguments: 0..<8)

@@ -18,8 +18,8 @@ struct HostilePicturesTests {
     var heard: [Double] = []
   }
 
-  /// Host 1 is honest. Host 2 is so as well, or says that it has a low stream of so many bits, never
-  /// sends it, has all of its usual one in layer 0, and shows what it likes.
+  /// Host 1 is honest. Host 2 is so as well, or says that it has a low stream of so many bits,
+  /// never sends it, has all of its usual one in layer 0, and shows what it likes.
   private func watch(
     liarsLow: UInt32?, liesFirst: Bool = false, bitsPerSecond: Int = 2_500_000
   ) throws -> Got {
