@@ -150,6 +150,12 @@ let package = Package(
         "Arguments", "Primitives",
       ],
       path: "tools/channels/ChannelLoad"),
+    program(
+      "ClusterLoad",
+      [
+        "Peer", "Calling", "SecureSession", "Storage", "Reactor", "Wire", "Arguments", "Primitives",
+      ],
+      path: "tools/cluster/ClusterLoad"),
     program("TinyCall", ["Earshot"], path: "Examples/TinyCall"),
     program("CallFromFile", ["Earshot"], path: "Examples/CallFromFile"),
     program("EchoSound", ["Earshot"], path: "Examples/EchoSound"),

@@ -1,3 +1,4 @@
+internal import GroupKeys
 internal import Peer
 internal import Primitives
 internal import Wire
@@ -38,6 +39,52 @@ struct MediaSwitches: Sendable, Equatable {
     if video.isOff { state.insert(.videoOff) }
     if video.isCaptureOff { state.insert(.videoSourceOff) }
     return state
+  }
+}
+
+/// A part of the own media in a channel, to be switched off and on (`ChannelMedia.setEnabled`).
+public enum MediaPart: Sendable, Hashable, CaseIterable {
+  /// All sound: none is sent, and none is played.
+  case audio
+  /// All pictures: none are sent, and none are shown.
+  case video
+  /// The own source of sound.
+  case audioSource
+  /// The own source of pictures.
+  case videoSource
+}
+
+extension MediaSwitches {
+  mutating func set(_ part: MediaPart, isOff: Bool) {
+    switch part {
+    case .audio: audio.isOff = isOff
+    case .video: video.isOff = isOff
+    case .audioSource: audio.isCaptureOff = isOff
+    case .videoSource: video.isCaptureOff = isOff
+    }
+  }
+
+  /// What the other members of a channel are told.
+  var off: SwitchedOff {
+    var off = SwitchedOff()
+    if audio.isOff { off.insert(.audio) }
+    if video.isOff { off.insert(.video) }
+    if audio.isCaptureOff { off.insert(.audioSource) }
+    if video.isCaptureOff { off.insert(.videoSource) }
+    return off
+  }
+}
+
+extension CallProgress {
+  /// What another member of a channel has switched; `nil` for a part that this side does not know.
+  init?(switched part: SwitchedOff, isOn: Bool) {
+    switch part {
+    case .audio: self = .remoteAudioEnabled(isOn)
+    case .video: self = .remoteVideoEnabled(isOn)
+    case .audioSource: self = .remoteAudioCaptureEnabled(isOn)
+    case .videoSource: self = .remoteVideoCaptureEnabled(isOn)
+    default: return nil
+    }
   }
 }
 

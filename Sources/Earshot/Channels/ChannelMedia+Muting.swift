@@ -23,7 +23,7 @@ extension ChannelMedia {
   /// - Throws: `channelState` where nobody has had that uid in this stay, and beyond 4096 members
   ///   for whom it is set one by one.
   public func setRemoteAudioMuted(_ isMuted: Bool, of uid: UInt32) async throws(EarshotError) {
-    let id = try id(of: uid)
+    let id = try roll.id(of: uid, among: links.users)
     guard mutes.unwanted.audio.admits(isMuted, id) else { throw ChannelMutes.tooMany }
     await changeMutes { $0.unwanted.audio.set(isMuted, id) }
   }
@@ -34,7 +34,7 @@ extension ChannelMedia {
   /// - Throws: `channelState` where nobody has had that uid in this stay, and beyond 4096 members
   ///   for whom it is set one by one.
   public func setRemoteVideoMuted(_ isMuted: Bool, of uid: UInt32) async throws(EarshotError) {
-    let id = try id(of: uid)
+    let id = try roll.id(of: uid, among: links.users)
     guard mutes.unwanted.video.admits(isMuted, id) else { throw ChannelMutes.tooMany }
     await changeMutes { $0.unwanted.video.set(isMuted, id) }
   }
@@ -48,6 +48,12 @@ extension ChannelMedia {
   /// Does so with the pictures of all.
   public func setAllRemoteVideoMuted(_ isMuted: Bool) async {
     await changeMutes { $0.unwanted.video = HostChoice(all: isMuted) }
+  }
+
+  /// Switches a part of the media off or on, over ways and roles, and for whoever comes later. What
+  /// is muted stays so. The others are told, by a relay in channels of up to 17.
+  public func setEnabled(_ isEnabled: Bool, _ part: MediaPart) async {
+    await changeMutes { $0.isOn[part] = isEnabled }
   }
 
   private func changeMutes(_ change: @escaping @Sendable (inout ChannelMutes) -> Void) async {
@@ -72,12 +78,5 @@ extension ChannelMedia {
   /// The relay is told of whoever has a uid now. It knows members by these, and forgets with them.
   func muteRelay(_ uid: UInt32, _ id: PeerID?) async {
     if let relay, mutes.hasExceptions { await mutes.apply(to: relay, of: uid, id) }
-  }
-
-  private func id(of uid: UInt32) throws(EarshotError) -> PeerID {
-    if let id = links.users.first(where: { $0.uid == uid })?.id ?? roll.id(of: uid) { return id }
-    throw EarshotError(
-      .channelState, "Nobody has had the uid \(uid) in this stay.",
-      advice: "Use one that a step has told of.")
   }
 }

@@ -5,6 +5,8 @@ struct ChannelMutes: Sendable {
   var isAudioMuted = false
   /// The own pictures are.
   var isVideoMuted = false
+  /// What was switched, and how it is now.
+  var isOn: [MediaPart: Bool] = [:]
   /// Whose media is not wanted. Whoever comes back may have another uid, and has the same ID.
   var unwanted = (audio: HostChoice<PeerID>(), video: HostChoice<PeerID>())
 
@@ -39,6 +41,11 @@ struct ChannelMutes: Sendable {
 
   /// Tells a call that has just begun, where it has not what it begins with.
   func applyUnwanted(to call: Call, with id: PeerID) async {
+    for (part, isOn) in isOn {
+      do throws(EarshotError) { try await call.setEnabled(isOn, part) } catch {
+        continue  // It is over, or has nothing of the kind.
+      }
+    }
     do throws(EarshotError) {
       try await call.setRemoteAudioMuted(unwanted.audio.covers(id))
       try await call.setRemoteVideoMuted(unwanted.video.covers(id))
@@ -52,6 +59,9 @@ struct ChannelMutes: Sendable {
   {
     if isAudioMuted != before.isAudioMuted { await relay.setAudioMuted(isAudioMuted) }
     if isVideoMuted != before.isVideoMuted { await relay.setVideoMuted(isVideoMuted) }
+    for (part, isOn) in isOn where isOn != before.isOn[part] ?? true {
+      await relay.setEnabled(isOn, part)
+    }
     let (audio, video) = unwanted
     if audio.startsAnew(after: before.unwanted.audio) {
       await relay.setAllRemoteAudioMuted(audio.all)
@@ -73,6 +83,17 @@ struct ChannelMutes: Sendable {
     let video = id.map { unwanted.video.covers($0) } ?? unwanted.video.all
     await relay.setRemoteAudioMuted(audio, of: uid)
     await relay.setRemoteVideoMuted(video, of: uid)
+  }
+}
+
+extension Call {
+  fileprivate func setEnabled(_ isOn: Bool, _ part: MediaPart) async throws(EarshotError) {
+    switch part {
+    case .audio: try await setAudioEnabled(isOn)
+    case .video: try await setVideoEnabled(isOn)
+    case .audioSource: try await setAudioCaptureEnabled(isOn)
+    case .videoSource: try await setVideoCaptureEnabled(isOn)
+    }
   }
 }
 

@@ -5,52 +5,49 @@ internal import Reactor
 extension ChannelRelay {
   /// Whether the own sound is kept back. In a channel of up to 17 the others are told
   /// (`ChannelRelayStep.audioMuted`); in a larger one they hear nothing, and nobody tells them why.
-  public var isAudioMuted: Bool { sound.isMuted }
+  public var isAudioMuted: Bool { streams.switches.audio.isMuted }
 
   /// Keeps the own sound back, or lets it go on. It holds over new seats and roles.
-  public func setAudioMuted(_ isMuted: Bool) {
-    sound.isMuted = isMuted
-    tellMute()
-    emit(streams.changeOwn { $0.setAudioMuted(isMuted, now: SystemClock.now) })
-  }
+  public func setAudioMuted(_ isMuted: Bool) { adopt { $0.switches.audio.isMuted = isMuted } }
 
   /// Whether the own pictures are kept back. Who wants them is told
   /// (`ChannelRelayStep.picturesPaused`).
-  public var isVideoMuted: Bool { view.isMuted }
+  public var isVideoMuted: Bool { streams.switches.video.isMuted }
 
   /// Keeps the own pictures back, or lets them go on. It holds over new seats and roles.
-  public func setVideoMuted(_ isMuted: Bool) {
-    view.isMuted = isMuted
-    tellMute()
-    emit(streams.changeOwn { $0.setVideoMuted(isMuted, now: SystemClock.now) })
+  public func setVideoMuted(_ isMuted: Bool) { adopt { $0.switches.video.isMuted = isMuted } }
+
+  /// Switches a part of the media off or on. It holds over new seats and roles, and what is muted
+  /// stays so. Channels of up to 17 are told (`ChannelRelayStep.progress`).
+  public func setEnabled(_ isEnabled: Bool, _ part: MediaPart) {
+    adopt { $0.switches.set(part, isOff: !isEnabled) }
   }
 
   /// Plays a host's sound no more, or again. Meanwhile it is dropped, and its streams say so; the
   /// host is not told. It holds over new seats, until the host leaves.
   public func setRemoteAudioMuted(_ isMuted: Bool, of uid: UInt32) {
-    streams.mutes.audio.set(isMuted, uid)
-    applyRemoteMutes()
+    adopt { $0.unwanted.audio.set(isMuted, uid) }
   }
 
   /// Does so with the sound of all hosts, later ones too. What was set for single ones ends.
   public func setAllRemoteAudioMuted(_ isMuted: Bool) {
-    streams.mutes.audio = HostChoice(all: isMuted)
-    applyRemoteMutes()
+    adopt { $0.unwanted.audio = HostChoice(all: isMuted) }
   }
 
   /// Shows a host's pictures no more, or again. Meanwhile they are not decoded, nor repaired.
   public func setRemoteVideoMuted(_ isMuted: Bool, of uid: UInt32) {
-    streams.mutes.video.set(isMuted, uid)
-    applyRemoteMutes()
+    adopt { $0.unwanted.video.set(isMuted, uid) }
   }
 
   /// Does so with the pictures of all, later ones too. Without an exception the relay sends none.
   public func setAllRemoteVideoMuted(_ isMuted: Bool) {
-    streams.mutes.video = HostChoice(all: isMuted)
-    applyRemoteMutes()
+    adopt { $0.unwanted.video = HostChoice(all: isMuted) }
   }
 
-  private func applyRemoteMutes() {
+  private func adopt(_ change: (inout RelayedStreams) -> Void) {
+    change(&streams)
+    sound.isMuted = streams.switches.audio.isSilent
+    view.isMuted = streams.switches.video.isSilent
     sound.apply(streams.mutes.audio)
     tellMute()
     emit(streams.applyMutes(now: SystemClock.now))
@@ -62,6 +59,7 @@ extension ChannelRelay {
     driver?.withMachine { machine, now in
       machine.setAudioMuted(sound.isMuted, now: now)
       machine.setVideoMuted(view.isMuted, now: now)
+      machine.setMedia(now: now) { $0.off = streams.switches.off }
       streams.inform(machine, hasScreen: options.makeVideoSink != nil)
     }
   }

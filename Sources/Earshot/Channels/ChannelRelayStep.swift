@@ -73,7 +73,9 @@ public enum ChannelRelayStep: Sendable, Equatable {
   /// `localVideoSizeChanged`, `firstVideoFrameDecoded`, `remoteVideoSizeChanged`), how they are
   /// turned (`localVideoRotated`; `remoteVideoRotated` in channels of up to 17), the own source of
   /// pictures (`videoSourceEnded`), music and effects of this side (`audioMixingChanged`,
-  /// `effectEnded`), music of a host (`remoteAudioMixing`, in channels of up to 17).
+  /// `effectEnded`), music of a host and what it has switched off (`remoteAudioMixing`,
+  /// `remoteAudioEnabled`, `remoteVideoEnabled`, `remoteAudioCaptureEnabled`,
+  /// `remoteVideoCaptureEnabled`, in channels of up to 17).
   case progress(uid: UInt32?, CallProgress)
   /// The numbers of the seat so far, each 2 s.
   case statistics(RelayStatistics)
@@ -126,6 +128,9 @@ extension ChannelRelayStep {
     case .rosterDiffers(let uid): self = .rosterDiffers(uid: uid)
     case .audioMuted(let uid, let isMuted): self = .audioMuted(uid: uid, isMuted: isMuted)
     case .music(let uid, let isOn): self = .progress(uid: uid, .remoteAudioMixing(isOn))
+    case .switched(let uid, let part, let isOn):
+      guard let step = CallProgress(switched: part, isOn: isOn) else { return nil }
+      self = .progress(uid: uid, step)
     case .message(let uid, let stream, let bytes):
       self = .message(uid: uid, stream: stream, bytes)
     case .messagesMissed(let uid, let stream, let missed, let cached):

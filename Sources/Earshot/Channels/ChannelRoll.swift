@@ -105,7 +105,15 @@ struct ChannelRoll {
   func isThere(_ uid: UInt32) -> Bool { index(of: uid).map { entries[$0].isThere } ?? false }
 
   /// Who has a uid, or had it last.
-  func id(of uid: UInt32) -> PeerID? { index(of: uid).map { entries[$0].user.id } }
+  ///
+  /// - Throws: `channelState` where nobody has had it.
+  func id(of uid: UInt32, among users: [ChannelUser]) throws(EarshotError) -> PeerID {
+    if let user = users.first(where: { $0.uid == uid }) { return user.id }
+    if let index = index(of: uid) { return entries[index].user.id }
+    throw EarshotError(
+      .channelState, "Nobody has had the uid \(uid) in this stay.",
+      advice: "Use one that a step has told of.")
+  }
 
   /// The latest who had it.
   private func index(of uid: UInt32) -> Int? { entries.lastIndex { $0.user.uid == uid } }

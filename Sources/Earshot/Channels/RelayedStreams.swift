@@ -5,8 +5,10 @@ internal import Reactor
 /// The states of all streams of a channel by a relay: those of this side, and those of each host.
 /// The rules are those of a call (`CallStreams`). Pure; each method returns what is to be told.
 struct RelayedStreams {
-  /// What this side does not want of hosts.
-  var mutes = (audio: HostChoice<UInt32>(), video: HostChoice<UInt32>())
+  /// What this side has switched of its own media.
+  var switches = MediaSwitches()
+  /// Whose media it does not want.
+  var unwanted = (audio: HostChoice<UInt32>(), video: HostChoice<UInt32>())
   let began: Instant
   private var own: CallStreams
   private var hosts: [UInt32: CallStreams] = [:]
@@ -27,6 +29,14 @@ struct RelayedStreams {
   func expectsPictures(of uid: UInt32) -> Bool { hosts[uid]?.expectsPictures ?? true }
   func isMuted(_ uid: UInt32) -> Bool { hosts[uid]?.isRemoteAudioMuted ?? false }
 
+  /// Whose media is neither played nor shown: nobody's, where its kind is switched off.
+  var mutes: (audio: HostChoice<UInt32>, video: HostChoice<UInt32>) {
+    (
+      switches.audio.isOff ? HostChoice(all: true) : unwanted.audio,
+      switches.video.isOff ? HostChoice(all: true) : unwanted.video
+    )
+  }
+
   // MARK: - Beginning and end
 
   /// A host is in the channel.
@@ -38,8 +48,8 @@ struct RelayedStreams {
   }
 
   mutating func remove(_ uid: UInt32, now: Instant) -> [ChannelRelayStep] {
-    mutes.audio.remove(uid)
-    mutes.video.remove(uid)
+    unwanted.audio.remove(uid)
+    unwanted.video.remove(uid)
     guard var streams = hosts.removeValue(forKey: uid) else { return [] }
     return steps(streams.end(now: now), of: uid, now: now)
   }
@@ -153,7 +163,11 @@ struct RelayedStreams {
 
   /// What is wanted of hosts is another thing than before.
   mutating func applyMutes(now: Instant) -> [ChannelRelayStep] {
-    uids.flatMap { uid in
+    let (isSilent, isDark) = (switches.audio.isSilent, switches.video.isSilent)
+    let ofOwn = changeOwn {
+      $0.setAudioMuted(isSilent, now: now) + $0.setVideoMuted(isDark, now: now)
+    }
+    return ofOwn + uids.flatMap { uid in
       let mutes = self.mutes
       return change(uid, now: now) { Self.apply(mutes, to: &$0, uid, now: now) }
     }

@@ -50,6 +50,7 @@ package struct MediaWord: Equatable, Sendable {
   package var milliseconds: UInt64
   /// Music plays in its sound.
   package var hasMusic = false
+  package var off = SwitchedOff()
   /// Quarters of a turn, clockwise, that make its pictures stand upright: 0...3.
   package var quarters: UInt8 = 0
   /// Of the first picture that is turned like that: 24 bits, in 10 ms / 256.
@@ -66,7 +67,9 @@ package struct MediaWord: Equatable, Sendable {
   package init(parsing bytes: Span<UInt8>) throws(WireError) {
     var reader = ByteReader(bytes)
     milliseconds = try reader.readUInt64("time")
-    hasMusic = try reader.readUInt8("flags") & 1 != 0
+    let flags = try reader.readUInt8("flags")
+    hasMusic = flags & 1 != 0
+    off = SwitchedOff(flags: flags)
     quarters = try reader.readUInt8("quarters")
     guard quarters <= 3 else { throw .invalid("quarters", at: 9) }
     mediaTime = try reader.readUInt32("media time")
@@ -86,7 +89,7 @@ package struct MediaWord: Equatable, Sendable {
   package var bytes: [UInt8] {
     var bytes: [UInt8] = []
     bytes.append(littleEndian: milliseconds)
-    bytes.append(hasMusic ? 1 : 0)
+    bytes.append((hasMusic ? 1 : 0) | off.flags)
     bytes.append(quarters)
     bytes.append(littleEndian: mediaTime)
     return bytes
@@ -94,6 +97,25 @@ package struct MediaWord: Equatable, Sendable {
 
   /// Whether both say the same of the media; times apart.
   package func says(what other: MediaWord) -> Bool {
-    hasMusic == other.hasMusic && quarters == other.quarters
+    hasMusic == other.hasMusic && off == other.off && quarters == other.quarters
   }
+}
+
+/// What a host has switched off of its media: the whole of one kind, neither sent nor played, or
+/// its own source alone.
+package struct SwitchedOff: OptionSet, Hashable, Sendable {
+  package static let audio = SwitchedOff(rawValue: 1)
+  package static let video = SwitchedOff(rawValue: 2)
+  package static let audioSource = SwitchedOff(rawValue: 4)
+  package static let videoSource = SwitchedOff(rawValue: 8)
+  package static let parts = [audio, video, audioSource, videoSource]
+
+  package let rawValue: UInt8
+
+  package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  /// Bits 1 to 4 of the flags of `MediaWord`.
+  init(flags: UInt8) { rawValue = flags >> 1 & 15 }
+
+  var flags: UInt8 { rawValue << 1 }
 }

@@ -1,5 +1,6 @@
 package import Channels
 package import Congestion
+package import GroupKeys
 import Primitives
 package import Wire
 
@@ -33,6 +34,8 @@ package enum ChannelRelayEvent: Sendable, Equatable {
   case audioMuted(uid: UInt32, isMuted: Bool)
   /// Music plays in a host's sound, by its own word, or not any more. Told in small channels.
   case music(uid: UInt32, isOn: Bool)
+  /// A host has switched a part of its media, by its own word. Told in small channels.
+  case switched(uid: UInt32, SwitchedOff, isOn: Bool)
   /// A host's pictures are to be turned like that, from one of them on, by its own word. Told in
   /// small channels.
   case picturesTurned(uid: UInt32, PictureRotation, mediaTime: UInt32)

@@ -67,6 +67,10 @@ struct RelayedTalk {
     else { return [] }
     var events: [ChannelRelayEvent] = []
     if word.hasMusic != former.hasMusic { events.append(.music(uid: uid, isOn: word.hasMusic)) }
+    let switched = word.off.symmetricDifference(former.off)
+    for part in SwitchedOff.parts where switched.contains(part) {
+      events.append(.switched(uid: uid, part, isOn: !word.off.contains(part)))
+    }
     if word.quarters != former.quarters {
       events.append(.picturesTurned(uid: uid, turn, mediaTime: word.mediaTime))
     }

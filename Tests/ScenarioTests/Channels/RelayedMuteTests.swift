@@ -139,14 +139,36 @@ struct RelayedMuteTests {
     }
   }
 
+  @Test(arguments: 92..<96 as Range<UInt64>)
+  func `all know what a host has switched off, who comes later and on bad lines too`(
+    seed: UInt64
+  ) throws {
+    let world = try makeWorld(seed: seed)
+    world.line = { _, _, random in random.unit() < 0.3 ? [] : [40] }
+    world.setOff(2, [.video, .audioSource])
+    world.run(.seconds(12))
+    try world.join(9, .audience)
+    world.run(.seconds(12))
+    world.setOff(2, .audioSource)
+    world.run(.seconds(12))
+    for uid in [1, 3, 4, 9] as [UInt32] {
+      var told: [SwitchedOff: [Bool]] = [:]
+      for case .switched(2, let part, let isOn) in world.member(uid)?.steps ?? [] {
+        told[part, default: []].append(isOn)
+      }
+      #expect(told == [.video: [false, true], .audioSource: [false]], "\(uid)")
+    }
+  }
+
   @Test func `a word about media has its bytes, and skips flags that it does not know`() {
     var word = MediaWord(milliseconds: 0x0102_0304_0506_0708)
     (word.hasMusic, word.quarters, word.mediaTime) = (true, 2, 0x03_0201)
+    word.off = [.audio, .videoSource]
     let bytes = word.bytes
-    #expect(bytes == [8, 7, 6, 5, 4, 3, 2, 1, 1, 2, 1, 2, 3, 0])
+    #expect(bytes == [8, 7, 6, 5, 4, 3, 2, 1, 0x13, 2, 1, 2, 3, 0])
     #expect(MediaWord(bytes) == word)
     var later = bytes
-    later[8] = 0xFF
+    later[8] |= 0xE0
     #expect(MediaWord(later) == word)
     for (place, byte) in [(9, 4), (13, 1)] {
       var other = bytes

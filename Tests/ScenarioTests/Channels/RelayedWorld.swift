@@ -285,6 +285,12 @@ final class RelayedWorld {
     drain(member)
   }
 
+  func setOff(_ uid: UInt32, _ off: SwitchedOff) {
+    guard let member = member(uid) else { return }
+    member.machine.setMedia(now: now) { $0.off = off }
+    drain(member)
+  }
+
   /// As `RelayedView` says it with each picture.
   func setTurn(_ uid: UInt32, _ turn: PictureRotation, at mediaTime: UInt32) {
     guard let member = member(uid) else { return }

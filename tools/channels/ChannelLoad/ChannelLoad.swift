@@ -195,7 +195,7 @@ final class ChannelLoad {
     case .audioArrived(let uid): listen(member, to: uid)
     case .publishing, .grantNeeded, .firstFrame, .firstPicture, .pictureArrived,
       .pictureStreamChanged, .pictureViewChanged, .seatChanged, .publishFallback, .picturesPaused,
-      .audioMuted, .music, .picturesTurned, .message, .messagesMissed, .messageFinished,
+      .audioMuted, .music, .switched, .picturesTurned, .message, .messagesMissed, .messageFinished,
       .rosterDiffers:
       break
     }
