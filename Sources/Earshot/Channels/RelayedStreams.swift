@@ -167,10 +167,11 @@ struct RelayedStreams {
     let ofOwn = changeOwn {
       $0.setAudioMuted(isSilent, now: now) + $0.setVideoMuted(isDark, now: now)
     }
-    return ofOwn + uids.flatMap { uid in
-      let mutes = self.mutes
-      return change(uid, now: now) { Self.apply(mutes, to: &$0, uid, now: now) }
-    }
+    return ofOwn
+      + uids.flatMap { uid in
+        let mutes = self.mutes
+        return change(uid, now: now) { Self.apply(mutes, to: &$0, uid, now: now) }
+      }
   }
 
   /// Tells the machine of a seat whose pictures are wanted.
