@@ -1,3 +1,4 @@
+internal import GroupKeys
 internal import Peer
 internal import Reactor
 
