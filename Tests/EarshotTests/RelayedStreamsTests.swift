@@ -61,27 +61,27 @@ import Video
   @Test mutating func `what is not wanted of a host says so, also for who comes later`() {
     _ = streams.begin(now: now)
     _ = streams.add(7, hasScreen: true, now: now)
-    streams.mutes.audio.set(true, 7)
+    streams.unwanted.audio.set(true, 7)
     #expect(
       told(streams.applyMutes(now: now)) == [
         "7 audioSubscribe: subscribing > notSubscribed, localMuted"
       ])
-    streams.mutes.audio = HostChoice(all: true)
+    streams.unwanted.audio = HostChoice(all: true)
     #expect(streams.applyMutes(now: now).isEmpty)
     #expect(
       told(streams.add(8, hasScreen: true, now: now)).first
         == "8 audioSubscribe: idle > notSubscribed, localMuted")
-    streams.mutes.audio.set(false, 8)
+    streams.unwanted.audio.set(false, 8)
     #expect(streams.mutes.audio.covers(9) && !streams.mutes.audio.covers(8))
     #expect(
       told(streams.applyMutes(now: now)) == [
         "8 audioSubscribe: notSubscribed > subscribing, localUnmuted"
       ])
-    streams.mutes.video = HostChoice(all: true)
+    streams.unwanted.video = HostChoice(all: true)
     #expect(streams.mutes.video.isAll)
     _ = streams.applyMutes(now: now)
     #expect(!streams.expectsPictures(of: 7))
-    streams.mutes.video.set(false, 7)
+    streams.unwanted.video.set(false, 7)
     #expect(!streams.mutes.video.isAll)
     _ = streams.applyMutes(now: now)
     #expect(streams.expectsPictures(of: 7) && !streams.expectsPictures(of: 8))
