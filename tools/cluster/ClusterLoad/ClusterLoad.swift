@@ -124,7 +124,7 @@ final class ClusterLoad {
 
   private func handle(_ event: PeerEvent, _ member: LoadMember) {
     switch event {
-    case .rendezvousIdentified(let node, _): member.node = node
+    case .rendezvousIdentified(_, let card): member.node = try? ContactCard(parsing: card).id
     case .registration(let step): handle(step, member)
     case .calling(let step): handle(step, member)
     case .link(let id, .mediaMayFlow): member.speak(in: id)
