@@ -15,6 +15,7 @@ import threading
 import time
 import wave
 
+import chromium_end
 import toxav_end
 
 RATE = 48000
@@ -314,6 +315,8 @@ def main(peer, role, folder, path, seconds):
         {"say": gstreamer_say, "hear": gstreamer_hear}[role](peer, folder, path, seconds)
     elif peer == "aiortc":
         asyncio.run(aiortc_end(role, folder, path, seconds))
+    elif peer == "chromium":
+        chromium_end.end(role, folder, path, seconds, Ear(folder), note, now)
     elif peer == "toxav" and role == "say":
         toxav_end.say(folder, speech(path), seconds, note, now)
     elif peer == "toxav":

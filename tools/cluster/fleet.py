@@ -21,8 +21,10 @@ def now():
 
 
 class Fleet:
-    def __init__(self, binaries, nodes=3):
-        self.binaries, self.count = binaries, nodes
+    def __init__(self, binaries, weights=(1, 1, 1)):
+        self.binaries, self.count = binaries, len(weights)
+        nodes = self.count
+        self.registered = {}
         self.folder = tempfile.mkdtemp(prefix="earshot-fleet-")
         self.nodes, self.loads, self.lines = [None] * nodes, [], []
         self.redis = self.start_redis()
@@ -32,7 +34,8 @@ class Fleet:
         self.tell("root", "new", "--key", self.path("root"))
         self.ids = [self.tell("--print-id", "--data", self.data(n)) for n in range(nodes)]
         with open(self.path("nodes.txt"), "w") as file:
-            file.writelines(f"{self.ids[n]} 1 127.0.0.1:{PORT + n}\n" for n in range(nodes))
+            for number, weight in enumerate(weights):
+                file.write(f"{self.ids[number]} {weight} 127.0.0.1:{PORT + number}\n")
         files = ("--key", self.path("root"), "--out", self.path("nodes.list"))
         self.tell("root", "sign", self.path("nodes.txt"), *files)
         for number in range(nodes):
@@ -80,7 +83,7 @@ class Fleet:
         self.nodes[number].wait()
         return now() - began
 
-    def join(self, clients, *options, joins=600):
+    def join(self, clients, *options, joins=300):
         """Registers so many, in as many processes as that takes, and waits for all of them."""
         parts = -(-clients // MOST_CLIENTS)
         shares = [clients // parts + (number < clients % parts) for number in range(parts)]
@@ -91,20 +94,22 @@ class Fleet:
             program = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
             self.loads.append(program)
             threading.Thread(target=self.read, args=(program, len(self.loads)), daemon=True).start()
-        until(lambda: len(self.homes()) >= clients, 60 + clients / joins * 4, f"{clients} clients")
+        until(lambda: len(self.registered) >= clients, 60 + clients / joins * 2, f"{clients} clients")
 
     def read(self, program, net):
         for text in program.stdout:
             line = json.loads(text)
             line["client"] = (net, line.get("client"))
             self.lines.append(line)
+            if line["type"] == "registered":
+                self.registered[line["client"]] = self.ids.index(line["node"])
 
     def said(self, kind):
         return [line for line in list(self.lines) if line["type"] == kind]
 
     def homes(self):
         """The node of each client, by its newest registration."""
-        return {line["client"]: self.ids.index(line["node"]) for line in self.said("registered")}
+        return dict(self.registered)
 
     def back(self, number, died, waiting, seconds):
         """Those of `waiting` who registered at another node: how long after, in order."""
@@ -117,17 +122,17 @@ class Fleet:
             return waiting <= found.keys()
 
         try:
-            until(are_all, seconds, "")
-        except AssertionError:
-            pass
+            until(are_all, seconds, "clients of the node that ended", pause=2)
+        except AssertionError as error:
+            print(error, flush=True)
         return sorted(found[client] for client in waiting if client in found)
 
 
-def until(is_true, seconds, what):
+def until(is_true, seconds, what, pause=0.2):
     end = time.monotonic() + seconds
     while not is_true():
         assert time.monotonic() < end, f"{what}: not there after {seconds:.0f} s"
-        time.sleep(0.2)
+        time.sleep(pause)
 
 
 def share(values, part):
@@ -140,7 +145,8 @@ def share(values, part):
 
 def killed(binaries, clients, how):
     """Node 0 ends. Row: how many it had, and how soon they are back; what others missed."""
-    with Fleet(binaries) as fleet:
+    # Ten of twelve parts: whoever is at the others has to be there too, and takes the processor.
+    with Fleet(binaries, weights=(10, 1, 1)) as fleet:
         fleet.join(clients)
         homes = fleet.homes()
         waiting = {client for client, home in homes.items() if home == 0}
@@ -180,7 +186,7 @@ def upgraded(binaries, clients, per_minute, pause):
 
 def called(binaries, clients, per_minute, seconds):
     """Calls between clients of one node and of two, in the same minutes."""
-    with Fleet(binaries, nodes=2) as fleet:
+    with Fleet(binaries, weights=(1, 1)) as fleet:
         fleet.join(clients, "--calls", str(per_minute))
         time.sleep(seconds)
         return outcomes(fleet)
