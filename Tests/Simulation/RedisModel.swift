@@ -18,8 +18,10 @@ package final class RedisModel {
   fileprivate struct Node {
     var connection: [UInt8]
     var beat: UInt64
-    /// 0 announces its programs, 1 has, 3 has and is deaf.
+    /// 0 announces its programs, 1 has, 2 leaves, 3 has and is deaf.
     var state: UInt8
+    /// The one before, and until when its programs may be on their way.
+    var former: (connection: [UInt8], until: UInt64)?
   }
 
   /// What a copy of the server has, or a file of it.
@@ -332,24 +334,33 @@ package final class RedisModel {
       Self.number(Array(program[32..<52])) > milliseconds
     else { return nil }
     guard node.state != 0x30 else { return 2 }
-    guard Array(program[16..<24]) == node.connection else { return nil }
+    let connection = Array(program[16..<24])
+    guard connection == node.connection else {
+      return node.former.map { $0.connection == connection && milliseconds < $0.until } == true
+        ? 2 : nil
+    }
+    guard node.state != 0x32 else { return milliseconds < node.beat + 15_000 ? 2 : nil }
     return node.state == 0x31 && milliseconds < node.beat + 3000 ? 1 : 2
   }
 
   private func beat(_ words: [[UInt8]]) -> SharedReply {
+    var former = state.nodes[words[0]]
+    if let left = former, left.state == 0x32, milliseconds >= left.beat + 15_000 { former = nil }
     guard words[2] != [0x32] else {
-      state.nodes[words[0]] = nil
+      state.nodes[words[0]] = Node(
+        connection: words[1], beat: milliseconds, state: 0x32, former: former?.former)
       state.seen[words[0]] = nil
       return .list([.number(1)])
     }
-    let isKnown = state.nodes[words[0]]?.connection == words[1]
+    let isKnown = former?.connection == words[1]
+    let past = isKnown ? former?.former : former.map { ($0.connection, milliseconds + 15_000) }
     let bits: Int64 = 1 + (isKnown ? 0 : 2) + (isUnsettled() ? 4 : 0)
     let silent = milliseconds > 3000 ? milliseconds - 3000 : 0
     if !isKnown, isSettling() {
       for other in words[3...] where state.seen[other] == nil { state.seen[other] = silent }
     }
     state.nodes[words[0]] = Node(
-      connection: words[1], beat: milliseconds, state: words[2][0])
+      connection: words[1], beat: milliseconds, state: words[2][0], former: past)
     let isComplete = words[2] != [0x30]
     state.seen[words[0]] =
       isComplete ? milliseconds : min(state.seen[words[0]] ?? silent, silent)
