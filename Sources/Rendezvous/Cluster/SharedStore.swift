@@ -38,7 +38,7 @@ package final class SharedStore: RegistrationStore {
   /// Those whose name another one has: they need not wait until names are given.
   private var bereft = OwedRegistrations()
   /// What Redis said of this node.
-  private(set) var standing = NodeStanding()
+  internal(set) var standing = NodeStanding()
   /// What a machine has not been told yet.
   var tidings = Tidings()
 
