@@ -55,12 +55,6 @@ extension SharedStore {
     _ = queue(.beat, [node.hash, connection, [state]] + standing.others, .beat(now))
   }
 
-  /// Says that this node sends its clients to others: they may be on their way.
-  func beginLeaving(now: Instant) {
-    standing.isLeaving = true
-    beat(isComplete: true, now: now)
-  }
-
   /// Says that this node will not be there any more; nothing follows.
   package func leave() {
     if let connection { _ = queue(.beat, [node.hash, connection, [0x32]]) }

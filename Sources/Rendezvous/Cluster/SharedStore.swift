@@ -38,7 +38,7 @@ package final class SharedStore: RegistrationStore {
   /// Those whose name another one has: they need not wait until names are given.
   private var bereft = OwedRegistrations()
   /// What Redis said of this node.
-  internal(set) var standing = NodeStanding()
+  private(set) var standing = NodeStanding()
   /// What a machine has not been told yet.
   var tidings = Tidings()
 
@@ -221,6 +221,12 @@ package final class SharedStore: RegistrationStore {
 
   /// Whether what other nodes say gets here.
   package var isListening: Bool { standing.isListening }
+
+  /// Says that this node sends its clients to others: they may be on their way.
+  func beginLeaving(now: Instant) {
+    standing.isLeaving = true
+    beat(isComplete: true, now: now)
+  }
 
   /// Puts a command into the queue; `nil` when that is full.
   func queue(
