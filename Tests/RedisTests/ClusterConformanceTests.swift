@@ -1,4 +1,5 @@
 import Primitives
+import Simulation
 import Testing
 import Wire
 
