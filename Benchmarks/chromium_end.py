@@ -10,6 +10,7 @@ import os
 import shutil
 import struct
 import subprocess
+import sys
 import threading
 import time
 
@@ -74,6 +75,8 @@ async function listen(track, zero) {
 }
 async function main() {
   const zero = await clock()
+  // Who may not hear the microphone is not told the addresses of the host.
+  await navigator.mediaDevices.getUserMedia({audio: true})
   const context = new AudioContext({sampleRate: 48000})
   await context.resume()
   const destination = new MediaStreamAudioDestinationNode(context, {channelCount: 1})
@@ -106,6 +109,7 @@ main()
 </script>"""
 
 WORDS = """--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --mute-audio
+  --use-fake-ui-for-media-stream --use-fake-device-for-media-stream
   --autoplay-policy=no-user-gesture-required --disable-background-timer-throttling
   --disable-renderer-backgrounding --disable-backgrounding-occluded-windows
   --disable-features=WebRtcHideLocalIpsWithMdns""".split()
@@ -176,7 +180,7 @@ class End:
         elif what == "heard":
             self.hear(body)
         else:
-            print(f"chromium_end: {self.role}: {what} {body.decode()[:300]}", flush=True)
+            print(f"chromium: {self.role}: {what} {body.decode()[:300]}", file=sys.stderr)
 
     def hear(self, body):
         place = 0

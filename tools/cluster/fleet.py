@@ -94,7 +94,9 @@ class Fleet:
             program = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
             self.loads.append(program)
             threading.Thread(target=self.read, args=(program, len(self.loads)), daemon=True).start()
-        until(lambda: len(self.registered) >= clients, 60 + clients / joins * 2, f"{clients} clients")
+        until(
+            lambda: len(self.registered) >= clients, 60 + clients / joins * 2, f"{clients} clients"
+        )
 
     def read(self, program, net):
         for text in program.stdout:
