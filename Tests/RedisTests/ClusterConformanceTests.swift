@@ -85,7 +85,7 @@ import Wire
     #expect(try status() == .unavailable)
     if let model = first.model {
       model.milliseconds += 15_000
-      try first.beat()
+      for node in [first, second] { try node.beat() }
       #expect(try status() == .offline)
     }
     #expect(first.shared.announce(record(node: 1, serial: 5), audience: nil, life: .zero))
@@ -111,6 +111,8 @@ import Wire
     try first.serve()
     #expect(try status() == .unavailable)
     let again = try StoreUnderTest(beside: second, node: 1)
+    // Its dice are those of the first: another connection than that one's.
+    again.shared.handleConnection()
     try again.beat()
     #expect(try status() == .unavailable)
     #expect(again.shared.announce(record(node: 1, serial: 6), audience: nil, life: .seconds(60)))
