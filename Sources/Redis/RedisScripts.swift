@@ -226,7 +226,10 @@ enum RedisScripts {
     local bits, former = 1 + unsettled() * 4, call('HGET', k, 'c')
     if former ~= ARGV[2] then
       bits = bits + 2
-      if former then call('HSET', k, 'f', former, 'u', string.format('%.0f', ms + 15000)) end
+      local stop = tonumber(call('HGET', k, 'u') or 0)
+      if former and stop <= ms then
+        call('HSET', k, 'f', former, 'u', string.format('%.0f', ms + 15000))
+      end
       if settling() == 1 then
         for index = 4, #ARGV do call('ZADD', nodes, 'NX', ms - 3000, ARGV[index]) end
       end

@@ -114,6 +114,9 @@ import Wire
     // Its dice are those of the first: another connection than that one's.
     again.shared.handleConnection()
     try again.beat()
+    // It begins to hear the others: one more.
+    again.shared.handleConnection()
+    try again.beat()
     #expect(try status() == .unavailable)
     #expect(again.shared.announce(record(node: 1, serial: 6), audience: nil, life: .seconds(60)))
     try again.serve()

@@ -353,7 +353,8 @@ package final class RedisModel {
       return .list([.number(1)])
     }
     let isKnown = former?.connection == words[1]
-    let past = isKnown ? former?.former : former.map { ($0.connection, milliseconds + 15_000) }
+    let isHeld = isKnown || former?.former.map { $0.until > milliseconds } == true
+    let past = isHeld ? former?.former : former.map { ($0.connection, milliseconds + 15_000) }
     let bits: Int64 = 1 + (isKnown ? 0 : 2) + (isUnsettled() ? 4 : 0)
     let silent = milliseconds > 3000 ? milliseconds - 3000 : 0
     if !isKnown, isSettling() {

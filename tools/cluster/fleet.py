@@ -87,6 +87,10 @@ class Fleet:
         """Registers so many, in as many processes as that takes, and waits for all of them."""
         parts = -(-clients // MOST_CLIENTS)
         shares = [clients // parts + (number < clients % parts) for number in range(parts)]
+        if "--calls" in options:
+            place = options.index("--calls") + 1
+            options = [*options]
+            options[place] = str(int(options[place]) // parts)
         for share in shares:
             words = [f"{self.binaries}/ClusterLoad", "--nodes", self.path("nodes.list")]
             words += ["--clients", str(share), "--net", str(len(self.loads) + 1), *options]
