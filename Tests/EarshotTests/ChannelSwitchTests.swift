@@ -4,7 +4,7 @@ import Video
 
 @testable import Earshot
 
-/// Seeds' callbacks 42, 43 and 84 in channels: what a host switches off (`ChannelMedia.setEnabled`).
+/// Seeds' callbacks 42, 43 and 84 in channels: what a host switches off.
 @Suite struct ChannelSwitchTests {
   /// What alice is told of bob, by a call and by a relay in the same words.
   private func switched(_ alice: inout MediaMember) async -> CallProgress? {

@@ -335,18 +335,17 @@ package final class RedisModel {
     else { return nil }
     guard node.state != 0x30 else { return 2 }
     let connection = Array(program[16..<24])
-    guard connection == node.connection else {
-      return node.former.map { $0.connection == connection && milliseconds < $0.until } == true
-        ? 2 : nil
+    if connection != node.connection || node.state == 0x32 {
+      let left = connection == node.connection ? (connection, node.beat + 15_000) : node.former
+      return left.map { $0.0 == connection && milliseconds < $0.1 } == true ? 2 : nil
     }
-    guard node.state != 0x32 else { return milliseconds < node.beat + 15_000 ? 2 : nil }
     return node.state == 0x31 && milliseconds < node.beat + 3000 ? 1 : 2
   }
 
   private func beat(_ words: [[UInt8]]) -> SharedReply {
     var former = state.nodes[words[0]]
     if let left = former, left.state == 0x32, milliseconds >= left.beat + 15_000 { former = nil }
-    guard words[2] != [0x32] else {
+    if words[2] == [0x32] {
       state.nodes[words[0]] = Node(
         connection: words[1], beat: milliseconds, state: 0x32, former: former?.former)
       state.seen[words[0]] = nil
@@ -362,16 +361,14 @@ package final class RedisModel {
     }
     state.nodes[words[0]] = Node(
       connection: words[1], beat: milliseconds, state: words[2][0], former: past)
-    let isComplete = words[2] != [0x30]
-    state.seen[words[0]] =
-      isComplete ? milliseconds : min(state.seen[words[0]] ?? silent, silent)
+    let seen = min(state.seen[words[0]] ?? silent, silent)
+    state.seen[words[0]] = words[2] == [0x30] ? seen : milliseconds
     state.seen = state.seen.filter { $0.value + 300_000 > milliseconds }
     let all = state.seen.keys.sorted { $0.lexicographicallyPrecedes($1) }
     let alive = all.filter { hash in
       state.nodes[hash].map { $0.state != 0x33 && $0.beat + 3000 > milliseconds } ?? false
     }
-    return .list(
-      [.number(bits)] + all.map { .bytes($0) } + [.list(alive.map { .bytes($0) })])
+    return .list([.number(bits)] + all.map { .bytes($0) } + [.list(alive.map { .bytes($0) })])
   }
 
   private func announce(_ words: [[UInt8]]) -> SharedReply {
