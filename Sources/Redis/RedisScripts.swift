@@ -144,14 +144,14 @@ enum RedisScripts {
     local ms, r = milliseconds(), read(idh)
     local programs, there = {}, {}
     for _, p in ipairs(r.programs) do
-      local n = call('HMGET', P..'o'..p.node, 'c', 't', 's', 'f', 'u')
+      local n = call('HMGET', P..'o'..p.node, 'c', 't', 's')
       local state = 0
-      if n[1] and p.stop > ms then
+      if p.stop > ms then
         if n[3] == '0' then
           state = 2
         elseif n[1] == p.connection then
           if n[3] == '1' and ms - tonumber(n[2]) < 3000 then state = 1 else state = 2 end
-        elseif n[4] == p.connection and ms < tonumber(n[5]) then
+        elseif call('EXISTS', P..'w'..p.connection) == 1 then
           state = 2
         end
       end
@@ -216,27 +216,20 @@ enum RedisScripts {
   /// connection, may be on their way for 15 s.
   private static let beat = """
     local k, nodes = P..'o'..ARGV[1], P..':nodes'
-    if ARGV[3] == '2' then
-      call('ZREM', nodes, ARGV[1])
-      call('HSET', k, 'c', ARGV[2], 's', '2', 't', string.format('%.0f', milliseconds()))
-      call('PEXPIRE', k, 15000)
-      return {1}
-    end
     local ms = milliseconds()
     local bits, former = 1 + unsettled() * 4, call('HGET', k, 'c')
     if former ~= ARGV[2] then
       bits = bits + 2
-      local stop = tonumber(call('HGET', k, 'u') or 0)
-      if former and stop <= ms then
-        call('HSET', k, 'f', former, 'u', string.format('%.0f', ms + 15000))
-      end
+      if former then call('SET', P..'w'..former, '1', 'PX', 15000) end
       if settling() == 1 then
         for index = 4, #ARGV do call('ZADD', nodes, 'NX', ms - 3000, ARGV[index]) end
       end
     end
     call('HSET', k, 'c', ARGV[2], 'h', ARGV[2], 't', string.format('%.0f', ms), 's', ARGV[3])
-    call('PEXPIRE', k, 5500000)
-    if ARGV[3] == '0' then
+    call('PEXPIRE', k, ARGV[3] == '2' and 15000 or 5500000)
+    if ARGV[3] == '2' then
+      call('ZREM', nodes, ARGV[1])
+    elseif ARGV[3] == '0' then
       call('ZADD', nodes, 'LT', ms - 3000, ARGV[1])
     else
       call('ZADD', nodes, ms, ARGV[1])

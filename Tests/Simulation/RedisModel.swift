@@ -20,8 +20,6 @@ package final class RedisModel {
     var beat: UInt64
     /// 0 announces its programs, 1 has, 2 leaves, 3 has and is deaf.
     var state: UInt8
-    /// The one before, and until when its programs may be on their way.
-    var former: (connection: [UInt8], until: UInt64)?
   }
 
   /// What a copy of the server has, or a file of it.
@@ -34,6 +32,8 @@ package final class RedisModel {
     fileprivate var cards: [[UInt8]: Card] = [:]
     fileprivate var programs: [[UInt8]: [[UInt8]: [UInt8]]] = [:]
     fileprivate var nodes: [[UInt8]: Node] = [:]
+    /// Until when programs of former connections may be on their way.
+    fileprivate var left: [[UInt8]: UInt64] = [:]
     /// The last beat of each node in another state than 0, in ms.
     fileprivate var seen: [[UInt8]: UInt64] = [:]
     fileprivate var bans: [[UInt8]: [UInt8]] = [:]
@@ -330,39 +330,34 @@ package final class RedisModel {
 
   /// 1 its node is there, 2 nobody knows; `nil` = it is gone.
   private func certainty(of program: [UInt8]) -> Int64? {
-    guard let node = state.nodes[Array(program.prefix(16))],
-      Self.number(Array(program[32..<52])) > milliseconds
-    else { return nil }
-    guard node.state != 0x30 else { return 2 }
+    guard Self.number(Array(program[32..<52])) > milliseconds else { return nil }
     let connection = Array(program[16..<24])
-    if connection != node.connection || node.state == 0x32 {
-      let left = connection == node.connection ? (connection, node.beat + 15_000) : node.former
-      return left.map { $0.0 == connection && milliseconds < $0.1 } == true ? 2 : nil
+    let node = state.nodes[Array(program.prefix(16))].flatMap { hasExpired($0) ? nil : $0 }
+    guard node?.state != 0x30 else { return 2 }
+    guard let node, node.connection == connection else {
+      return (state.left[connection] ?? 0) > milliseconds ? 2 : nil
     }
     return node.state == 0x31 && milliseconds < node.beat + 3000 ? 1 : 2
   }
 
+  private func hasExpired(_ node: Node) -> Bool {
+    node.state == 0x32 && milliseconds >= node.beat + 15_000
+  }
+
   private func beat(_ words: [[UInt8]]) -> SharedReply {
-    var former = state.nodes[words[0]]
-    if let left = former, left.state == 0x32, milliseconds >= left.beat + 15_000 { former = nil }
-    if words[2] == [0x32] {
-      state.nodes[words[0]] = Node(
-        connection: words[1], beat: milliseconds, state: 0x32, former: former?.former)
-      state.seen[words[0]] = nil
-      return .list([.number(1)])
-    }
+    let former = state.nodes[words[0]].flatMap { hasExpired($0) ? nil : $0 }
     let isKnown = former?.connection == words[1]
-    let isHeld = isKnown || former?.former.map { $0.until > milliseconds } == true
-    let past = isHeld ? former?.former : former.map { ($0.connection, milliseconds + 15_000) }
+    if let former, !isKnown { state.left[former.connection] = milliseconds + 15_000 }
     let bits: Int64 = 1 + (isKnown ? 0 : 2) + (isUnsettled() ? 4 : 0)
     let silent = milliseconds > 3000 ? milliseconds - 3000 : 0
     if !isKnown, isSettling() {
       for other in words[3...] where state.seen[other] == nil { state.seen[other] = silent }
     }
     state.nodes[words[0]] = Node(
-      connection: words[1], beat: milliseconds, state: words[2][0], former: past)
+      connection: words[1], beat: milliseconds, state: words[2][0])
     let seen = min(state.seen[words[0]] ?? silent, silent)
     state.seen[words[0]] = words[2] == [0x30] ? seen : milliseconds
+    if words[2] == [0x32] { state.seen[words[0]] = nil }
     state.seen = state.seen.filter { $0.value + 300_000 > milliseconds }
     let all = state.seen.keys.sorted { $0.lexicographicallyPrecedes($1) }
     let alive = all.filter { hash in

@@ -100,8 +100,8 @@ extension ChannelMedia {
 
   private func callOptions(for uid: UInt32) -> CallOptions {
     var settings = options.call(voices, with: uid)
-    settings.startsMuted = role == .audience || isAudioMuted
-    settings.startsVideoMuted = role == .audience || isVideoMuted
+    settings.startsMuted = role == .audience || mutes.isSilent
+    settings.startsVideoMuted = role == .audience || mutes.isDark
     settings.userExtension = words(isSeatless: way.callsAll)
     return settings
   }

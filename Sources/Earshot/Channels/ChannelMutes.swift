@@ -10,6 +10,11 @@ struct ChannelMutes: Sendable {
   /// Whose media is not wanted. Whoever comes back may have another uid, and has the same ID.
   var unwanted = (audio: HostChoice<PeerID>(), video: HostChoice<PeerID>())
 
+  /// No sound is sent.
+  var isSilent: Bool { isAudioMuted || isOn[.audio] == false || isOn[.audioSource] == false }
+  /// No pictures are sent.
+  var isDark: Bool { isVideoMuted || isOn[.video] == false || isOn[.videoSource] == false }
+
   static var tooMany: EarshotError {
     EarshotError(
       .channelState, "This is set for \(HostChoice<PeerID>.most) members already.",

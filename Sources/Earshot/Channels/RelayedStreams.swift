@@ -29,7 +29,7 @@ struct RelayedStreams {
   func expectsPictures(of uid: UInt32) -> Bool { hosts[uid]?.expectsPictures ?? true }
   func isMuted(_ uid: UInt32) -> Bool { hosts[uid]?.isRemoteAudioMuted ?? false }
 
-  /// Whose media is neither played nor shown: nobody's, where its kind is switched off.
+  /// Whose media is neither played nor shown: everybody's, where its kind is switched off.
   var mutes: (audio: HostChoice<UInt32>, video: HostChoice<UInt32>) {
     (
       switches.audio.isOff ? HostChoice(all: true) : unwanted.audio,

@@ -145,7 +145,8 @@ struct RelayedMuteTests {
   ) throws {
     let world = try makeWorld(seed: seed)
     world.line = { _, _, random in random.unit() < 0.3 ? [] : [40] }
-    world.setOff(2, [.video, .audioSource])
+    // Three in the same millisecond: the last one holds.
+    for off in [.video, .audio, [.video, .audioSource]] as [SwitchedOff] { world.setOff(2, off) }
     world.run(.seconds(12))
     try world.join(9, .audience)
     world.run(.seconds(12))

@@ -151,6 +151,7 @@ final class ClusterLoad {
     let call = LoadCall(caller, callee, began: SystemClock.now)
     caller.call = call
     callee.call = call
+    line("began", caller, "\"began\": \(Self.seconds(call.began.nanoseconds))")
     caller.driver.withMachine { machine, now in
       do throws(PeerRefusal) {
         call.id = try machine.invite(.id(callee.id), InviteOptions(), now: now)
