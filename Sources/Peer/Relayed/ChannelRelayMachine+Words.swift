@@ -33,22 +33,16 @@ extension ChannelRelayMachine {
 
   /// The own sound is kept back from now on, or goes on. What is sent others decide.
   package mutating func setAudioMuted(_ isMuted: Bool, now: Instant) {
-    let time = time(after: talk.mutes.own?.milliseconds, now: now)
-    talk.mutes.set(MuteWord(milliseconds: time, isMuted: isMuted), now: now)
+    let unix = UInt64(clamping: settings.wallClockAtZero) &+ now.nanoseconds / 1_000_000
+    talk.mutes.set(MuteWord(milliseconds: unix, isMuted: isMuted), now: now)
   }
 
   /// The own music or pictures are another thing from now on.
   package mutating func setMedia(now: Instant, _ change: (inout MediaWord) -> Void) {
-    let time = time(after: talk.mutes.ownMedia?.milliseconds, now: now)
-    var word = talk.mutes.ownMedia ?? MediaWord(milliseconds: time)
-    change(&word)
-    word.milliseconds = time
-    talk.mutes.set(word, now: now)
-  }
-
-  /// Later than that of the word before: of two the later one holds.
-  private func time(after former: UInt64?, now: Instant) -> UInt64 {
     let unix = UInt64(clamping: settings.wallClockAtZero) &+ now.nanoseconds / 1_000_000
-    return max(unix, (former ?? 0) &+ 1)
+    var word = talk.mutes.ownMedia ?? MediaWord(milliseconds: unix)
+    change(&word)
+    word.milliseconds = unix
+    talk.mutes.set(word, now: now)
   }
 }

@@ -35,14 +35,18 @@ struct RelayedMutes {
   /// The own sound is kept back from now on, or goes on.
   mutating func set(_ word: MuteWord, now: Instant) {
     guard word.isMuted != own?.isMuted ?? false else { return }
-    own = word
+    // Of two words the later one holds, also of two in the same millisecond.
+    let time = max(word.milliseconds, (own?.milliseconds ?? 0) &+ 1)
+    own = MuteWord(milliseconds: time, isMuted: word.isMuted)
     restart(now: now)
   }
 
   /// The own music and pictures are like that; said of any picture.
   mutating func set(_ word: MediaWord, now: Instant) {
     guard word.says(what: ownMedia ?? MediaWord(milliseconds: 0)) else {
+      let former = ownMedia?.milliseconds ?? 0
       ownMedia = word
+      ownMedia?.milliseconds = max(word.milliseconds, former &+ 1)
       return restart(now: now)
     }
     // Who comes later is told of a time that it understands: half of all times are past.
