@@ -114,7 +114,8 @@ package final class Association {
     case .feedback(let feedback): handle(feedback, in: packet, now: now)
     case .message(let message, let bytes): handle(message, packet.bytes(at: bytes), now: now)
     case .credit(let credit): messages.handle(credit)
-    case .close(let close, _): endedBy = endedBy ?? .remoteClose(code: close.code)
+    // Whatever ended it before: the other side needs nothing more.
+    case .close(let close, _): endedBy = .remoteClose(code: close.code)
     case .audio, .audioReport, .audioRequest, .video, .videoNack, .pathChallenge, .pathResponse,
       .signal, .echoRequest, .echo, .channelAudio, .channelCopy, .channelSource, .channelKey,
       .channelWho, .channelCard, .channelPicture, .channelWants, .channelLow:

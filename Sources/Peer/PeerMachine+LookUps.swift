@@ -56,12 +56,14 @@ extension PeerMachine {
 
   /// The other one may be calling us in this moment, and be there a little later than we, perhaps
   /// for the first time. So a program that makes a call asks again for 1.5 s, or for 0.7 s where
-  /// nobody has the name yet. A call of the other one ends that at once.
+  /// nobody has the name yet. A call of the other one ends that at once. Where the other one may be
+  /// on its way from one node to another, every program asks again.
   private mutating func askAgain(
     _ lookup: PendingLookUp, orSay failure: LookUpFailure, now: Instant
   ) {
     let hasNodes = rendezvous.server.nodes.isService
-    if configuration.presence == .calling, peerProbe?.callID != lookup.callID,
+    let mayCome = configuration.presence == .calling || hasNodes && failure == .unavailable
+    if mayCome, peerProbe?.callID != lookup.callID,
       let isNews = lookups.retry(lookup, after: failure, hasNodes: hasNodes, now: now)
     {
       if isNews { publish(.link(lookup.callID, .lookingAgain(failure))) }

@@ -146,11 +146,13 @@ enum RedisScripts {
     for _, p in ipairs(r.programs) do
       local n = call('HMGET', P..'o'..p.node, 'c', 't', 's')
       local state = 0
-      if n[1] and p.stop > ms then
+      if p.stop > ms then
         if n[3] == '0' then
           state = 2
         elseif n[1] == p.connection then
           if n[3] == '1' and ms - tonumber(n[2]) < 3000 then state = 1 else state = 2 end
+        elseif call('EXISTS', P..'w'..p.connection) == 1 then
+          state = 2
         end
       end
       if state > 0 then
@@ -210,25 +212,24 @@ enum RedisScripts {
   /// · nodes that it knows
   ///
   /// What was done, then all nodes. Where data was lost, the nodes that it knew are again such that
-  /// may have programs of which nobody knows.
+  /// may have programs of which nobody knows. Programs of a node that leaves, or has another
+  /// connection, may be on their way for 15 s.
   private static let beat = """
     local k, nodes = P..'o'..ARGV[1], P..':nodes'
-    if ARGV[3] == '2' then
-      call('ZREM', nodes, ARGV[1])
-      call('DEL', k)
-      return {1}
-    end
     local ms = milliseconds()
-    local bits = 1 + unsettled() * 4
-    if call('HGET', k, 'c') ~= ARGV[2] then
+    local bits, former = 1 + unsettled() * 4, call('HGET', k, 'c')
+    if former ~= ARGV[2] then
       bits = bits + 2
+      if former then call('SET', P..'w'..former, '1', 'PX', 15000) end
       if settling() == 1 then
         for index = 4, #ARGV do call('ZADD', nodes, 'NX', ms - 3000, ARGV[index]) end
       end
     end
     call('HSET', k, 'c', ARGV[2], 'h', ARGV[2], 't', string.format('%.0f', ms), 's', ARGV[3])
-    call('PEXPIRE', k, 5500000)
-    if ARGV[3] == '0' then
+    call('PEXPIRE', k, ARGV[3] == '2' and 15000 or 5500000)
+    if ARGV[3] == '2' then
+      call('ZREM', nodes, ARGV[1])
+    elseif ARGV[3] == '0' then
       call('ZADD', nodes, 'LT', ms - 3000, ARGV[1])
     else
       call('ZADD', nodes, ms, ARGV[1])

@@ -1,4 +1,5 @@
 import Primitives
+import Simulation
 import Testing
 import Wire
 
@@ -79,11 +80,55 @@ import Wire
     first.shared.handleListening(true)
     try first.beat(isComplete: false)
     #expect(try status() == .unavailable)
-    // Announced by a connection that is not this one any more.
+    // Announced by a connection that is not this one any more: it may be on its way.
     try first.beat()
-    #expect(try status() == .offline)
+    #expect(try status() == .unavailable)
+    if let model = first.model {
+      model.milliseconds += 15_000
+      for node in [first, second] { try node.beat() }
+      #expect(try status() == .offline)
+    }
     #expect(first.shared.announce(record(node: 1, serial: 5), audience: nil, life: .zero))
     try first.serve()
+    #expect(try status() == .offline)
+  }
+
+  @Test(arguments: kinds)
+  func `clients of a node that leaves, or was started again, may be on their way`(
+    kind: StoreUnderTest.Kind
+  ) throws {
+    let (first, second) = try begin(kind)
+    func status() throws -> LookUpResult.Status {
+      try second.wish(.find(.id(alice)), 100)
+      return try second.shared.status(of: alice, for: bob)
+    }
+    #expect(first.shared.announce(record(node: 1, serial: 5), audience: nil, life: .seconds(60)))
+    try first.serve()
+    first.shared.beginLeaving(now: .zero)
+    try first.serve()
+    #expect(try status() == .unavailable)
+    first.shared.leave()
+    try first.serve()
+    #expect(try status() == .unavailable)
+    let again = try StoreUnderTest(beside: second, node: 1)
+    // Its dice are those of the first: another connection than that one's.
+    again.shared.handleConnection()
+    try again.beat()
+    // It begins to hear the others: one more.
+    again.shared.handleConnection()
+    try again.beat()
+    #expect(try status() == .unavailable)
+    #expect(again.shared.announce(record(node: 1, serial: 6), audience: nil, life: .seconds(60)))
+    try again.serve()
+    #expect(try status() == .online)
+    // Nobody waits for those who were at others.
+    try second.wish(.find(.id(bob)), 100)
+    #expect(try second.shared.status(of: bob, for: alice) == .offline)
+    guard let model = second.model else { return }
+    again.shared.leave()
+    try again.serve()
+    model.milliseconds += 15_000
+    try second.beat()
     #expect(try status() == .offline)
   }
 

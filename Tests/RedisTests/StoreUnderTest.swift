@@ -21,7 +21,7 @@ final class StoreUnderTest {
   private let server: RedisServer?
   private var connection: RedisConnection?
   private var listener: RedisConnection?
-  private let model: RedisModel?
+  let model: RedisModel?
 
   /// - Parameter limits: `nil` = those that the store has by itself.
   init(_ kind: Kind, limits: StoreLimits? = nil, path: String) throws {

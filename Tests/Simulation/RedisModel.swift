@@ -18,7 +18,7 @@ package final class RedisModel {
   fileprivate struct Node {
     var connection: [UInt8]
     var beat: UInt64
-    /// 0 announces its programs, 1 has, 3 has and is deaf.
+    /// 0 announces its programs, 1 has, 2 leaves, 3 has and is deaf.
     var state: UInt8
   }
 
@@ -32,6 +32,8 @@ package final class RedisModel {
     fileprivate var cards: [[UInt8]: Card] = [:]
     fileprivate var programs: [[UInt8]: [[UInt8]: [UInt8]]] = [:]
     fileprivate var nodes: [[UInt8]: Node] = [:]
+    /// Until when programs of former connections may be on their way.
+    fileprivate var left: [[UInt8]: UInt64] = [:]
     /// The last beat of each node in another state than 0, in ms.
     fileprivate var seen: [[UInt8]: UInt64] = [:]
     fileprivate var bans: [[UInt8]: [UInt8]] = [:]
@@ -328,21 +330,24 @@ package final class RedisModel {
 
   /// 1 its node is there, 2 nobody knows; `nil` = it is gone.
   private func certainty(of program: [UInt8]) -> Int64? {
-    guard let node = state.nodes[Array(program.prefix(16))],
-      Self.number(Array(program[32..<52])) > milliseconds
-    else { return nil }
-    guard node.state != 0x30 else { return 2 }
-    guard Array(program[16..<24]) == node.connection else { return nil }
+    guard Self.number(Array(program[32..<52])) > milliseconds else { return nil }
+    let connection = Array(program[16..<24])
+    let node = state.nodes[Array(program.prefix(16))].flatMap { hasExpired($0) ? nil : $0 }
+    guard node?.state != 0x30 else { return 2 }
+    guard let node, node.connection == connection else {
+      return (state.left[connection] ?? 0) > milliseconds ? 2 : nil
+    }
     return node.state == 0x31 && milliseconds < node.beat + 3000 ? 1 : 2
   }
 
+  private func hasExpired(_ node: Node) -> Bool {
+    node.state == 0x32 && milliseconds >= node.beat + 15_000
+  }
+
   private func beat(_ words: [[UInt8]]) -> SharedReply {
-    guard words[2] != [0x32] else {
-      state.nodes[words[0]] = nil
-      state.seen[words[0]] = nil
-      return .list([.number(1)])
-    }
-    let isKnown = state.nodes[words[0]]?.connection == words[1]
+    let former = state.nodes[words[0]].flatMap { hasExpired($0) ? nil : $0 }
+    let isKnown = former?.connection == words[1]
+    if let former, !isKnown { state.left[former.connection] = milliseconds + 15_000 }
     let bits: Int64 = 1 + (isKnown ? 0 : 2) + (isUnsettled() ? 4 : 0)
     let silent = milliseconds > 3000 ? milliseconds - 3000 : 0
     if !isKnown, isSettling() {
@@ -350,16 +355,15 @@ package final class RedisModel {
     }
     state.nodes[words[0]] = Node(
       connection: words[1], beat: milliseconds, state: words[2][0])
-    let isComplete = words[2] != [0x30]
-    state.seen[words[0]] =
-      isComplete ? milliseconds : min(state.seen[words[0]] ?? silent, silent)
+    let seen = min(state.seen[words[0]] ?? silent, silent)
+    state.seen[words[0]] = words[2] == [0x30] ? seen : milliseconds
+    if words[2] == [0x32] { state.seen[words[0]] = nil }
     state.seen = state.seen.filter { $0.value + 300_000 > milliseconds }
     let all = state.seen.keys.sorted { $0.lexicographicallyPrecedes($1) }
     let alive = all.filter { hash in
       state.nodes[hash].map { $0.state != 0x33 && $0.beat + 3000 > milliseconds } ?? false
     }
-    return .list(
-      [.number(bits)] + all.map { .bytes($0) } + [.list(alive.map { .bytes($0) })])
+    return .list([.number(bits)] + all.map { .bytes($0) } + [.list(alive.map { .bytes($0) })])
   }
 
   private func announce(_ words: [[UInt8]]) -> SharedReply {

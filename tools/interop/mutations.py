@@ -21,6 +21,7 @@ from earshot_wire import Identity, WireError
 from programs import Programs
 
 PACKETS, PROTOCOL_VIOLATED = 16, 2
+MORE = 24  # that come before a peer could say that it has had enough
 FAILURE = 8  # the reason of HANGUP when a peer has had enough
 NOT_FOR_A_SERVER = (
     *frames.CHANNEL,
@@ -194,7 +195,7 @@ def call_with(loop, server, card, case, source):
     call = Phone(client).call(callee)
     loop.run(8, lambda: call.state in ("connected", "ended"))
     if call.state == "connected":
-        for _ in range(PACKETS):
+        for _ in range(PACKETS + MORE):
             call.link.send_frames(case.data, time.monotonic())
         loop.run(0.1)
         case.token = call.link.ping(time.monotonic())

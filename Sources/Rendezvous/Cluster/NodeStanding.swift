@@ -4,6 +4,8 @@ import Primitives
 struct NodeStanding {
   /// What others say gets here.
   var isListening = true
+  /// Its clients are told to go, and nobody is let in any more.
+  var isLeaving = false
   /// Redis has had a beat of this connection.
   var isKnown = false
   /// No name is given that nobody has: Redis may have lost whose it is.
@@ -42,8 +44,10 @@ struct NodeStanding {
     return isKnown && bits & 2 != 0
   }
 
-  /// What a beat says: 0 announces its programs, 1 has, 3 has, and does not hear others.
-  func state(isComplete: Bool) -> UInt8 { !isComplete ? 0x30 : isListening ? 0x31 : 0x33 }
+  /// What a beat says: 0 announces its programs, 1 has, 2 leaves, 3 has, and does not hear others.
+  func state(isComplete: Bool) -> UInt8 {
+    isLeaving ? 0x32 : !isComplete ? 0x30 : isListening ? 0x31 : 0x33
+  }
 
   /// As many as Redis tells of (`RedisScripts`).
   private static let nodeLimit = 64

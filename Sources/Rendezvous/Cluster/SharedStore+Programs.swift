@@ -158,9 +158,7 @@ extension SharedStore {
 
   /// Half of the commands that may wait.
   private static let passageLimit = 4096
-
   private static let channelPrefix = Array("earshot:to:".utf8)
-
   private static let commonChannel = Array("earshot:to:all".utf8)
   private static let all = Array("all".utf8)
 

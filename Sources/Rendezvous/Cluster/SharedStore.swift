@@ -222,6 +222,12 @@ package final class SharedStore: RegistrationStore {
   /// Whether what other nodes say gets here.
   package var isListening: Bool { standing.isListening }
 
+  /// Says that this node sends its clients to others: they may be on their way.
+  func beginLeaving(now: Instant) {
+    standing.isLeaving = true
+    beat(isComplete: true, now: now)
+  }
+
   /// Puts a command into the queue; `nil` when that is full.
   func queue(
     _ script: SharedScript, _ arguments: [[UInt8]], _ pending: Pending = .note

@@ -128,7 +128,10 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   /// Says good-bye to everyone, to those with something under way when that is done or `patience`
   /// is over, and lets nobody in any more; done when `isGone`.
   package mutating func goAway(patience: Duration = .zero, now: Instant) {
-    if goingAway == nil { goingAway = GoingAway(now: now, patience: patience) }
+    if goingAway == nil {
+      goingAway = GoingAway(now: now, patience: patience)
+      store.shared?.beginLeaving(now: now)
+    }
     reflector.close(.over)
     storeWork.hurry(now: now)
   }
@@ -185,7 +188,8 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
     if let index = exchange(of: slot) { exchanges.remove(index) }
     reflector.drop(slot)
     let (id, wasConfirmed) = (registry[slot].id, registry[slot].isConfirmed)
-    if wasConfirmed { store.shared?.withdraw(record(of: slot)) }
+    // Whoever is told to go is on its way to another node, and not gone.
+    if wasConfirmed, goingAway == nil { store.shared?.withdraw(record(of: slot)) }
     pending.remove(slot)
     unconfirmed.remove(slot)
     tokens.remove(slot)

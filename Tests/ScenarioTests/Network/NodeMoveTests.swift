@@ -179,6 +179,27 @@ import Wire
     #expect((gaps.max() ?? .max) <= 40 && times.count > 1_000, "\(times.count) frames")
   }
 
+  private enum End: CaseIterable { case drained, drainedAndStarted, killedAndStarted }
+
+  /// Programs that answer and call: nobody is said to be offline who is on the way to another node.
+  @Test(arguments: End.allCases, 0..<12 as Range<Int>)
+  private func `who is called while its node ends is found`(end: End, step: Int) throws {
+    let service = SimulatedService(seed: 20 + UInt64(step))
+    let people = try Self.people(6, service)
+    for peer in people { peer.habits.answer = .accept(after: .milliseconds(100)) }
+    let bob = people[0]
+    let home = try Self.home(bob, service)
+    let alice = try #require(try people.first { try Self.home($0, service) != home })
+    if end == .killedAndStarted { service.kill(home) } else { service.drain(home) }
+    if end != .drained {
+      service.world.simulator.plan(after: .milliseconds(300)) { service.start(home) }
+    }
+    service.world.run(.milliseconds(step * 60))
+    let call = try #require(alice.call(.id(bob.id)))
+    service.world.run(end == .killedAndStarted ? .seconds(18) : .seconds(4))
+    #expect(bob.heard.contains { $0.call == call }, "\(service.world.log.text)")
+  }
+
   @Test func `all nodes die and come back, and everybody is found again within 10 s`() throws {
     let service = SimulatedService(seed: 11)
     let people = try Self.people(4, service)
