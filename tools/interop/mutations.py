@@ -10,6 +10,7 @@ call of its own.
 
 import argparse
 import random
+import signal
 import sys
 import time
 
@@ -187,16 +188,20 @@ def offer(loop, server, card, cases):
         loop.close(case.client, case.client.socket)
 
 
-def call_with(loop, server, card, case, source):
-    """Offers a case to a peer in a call."""
+def call_with(loop, server, card, case, source, peer):
+    """Offers a case to a peer in a call. It sees all of the packets at once, and some more than it
+    takes to have had enough."""
     client = Client(loop, server, identity=Identity(""), bind=(source, 0), server_card=card)
     client.register()
     _, callee = client.lookup("bob")
     call = Phone(client).call(callee)
     loop.run(8, lambda: call.state in ("connected", "ended"))
     if call.state == "connected":
+        loop.run(2, lambda: not call.link.queue)  # CONFIRM: without it the call is not one yet
+        peer.process.send_signal(signal.SIGSTOP)
         for _ in range(PACKETS + MORE):
             call.link.send_frames(case.data, time.monotonic())
+        peer.process.send_signal(signal.SIGCONT)
         loop.run(0.1)
         case.token = call.link.ping(time.monotonic())
         loop.run(1.0, lambda: call.state == "ended" or case.token in call.link.pongs)
@@ -233,9 +238,10 @@ def main():
         loop.run(5, lambda: asking.card)
         for begin in range(0, len(cases), 200):
             offer(loop, programs.server, asking.card, cases[begin : begin + 200])
-        programs.answering("bob")
+        peer = programs.answering("bob")
         for number, case in enumerate(called):
-            call_with(loop, programs.server, asking.card, case, f"127.91.{number % 250}.1")
+            source = f"127.91.{number % 250}.1"
+            call_with(loop, programs.server, asking.card, case, source, peer)
     cases += called
     for case in cases:
         wrong = judge(case)

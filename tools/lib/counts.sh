@@ -29,6 +29,14 @@ swift_testing_counts() {
   echo "$passed $failed $skipped"
 }
 
+# failed_suites LOG: a regular expression of the suites that failed in a run that came to its end;
+# nothing if none did, or if a failure belongs to no suite.
+failed_suites() {
+  grep -qaE '^[^ ]+ Test run with [0-9]+ tests? in [0-9]+ suites? failed after' "$1" || return 0
+  { sed -nE 's/^[^ ]+ Suite ([A-Za-z0-9]+) failed after .*/\1/p' "$1" || true; } | sort -u |
+    paste -sd'|' | sed '/./s/.*/\\.(&)\//'
+}
+
 # closing_line_counts LOG EXIT_STATUS: reads the output of our own scripts, whose last line is
 # `N passed, N failed` or `N passed, N failed, N skipped`.
 closing_line_counts() {
