@@ -17,6 +17,8 @@ package final class Association {
   package internal(set) var history = SentPacketHistory(capacity: 1024)
   /// Where media goes out: how much of it the path carries.
   package var uplink: Uplink?
+  /// Whether there is one: to ask itself is to copy it.
+  private(set) var hasUplink = false
   private(set) var roundTrips = DurationHistogram()
 
   /// When a packet last opened.
@@ -50,6 +52,12 @@ package final class Association {
     pings = PingSchedule(pingAfter: pingAfter, now: now)
     lastReceived = now
     consent = MediaConsent(now: now)
+  }
+
+  /// From now on media goes out.
+  func begin(_ uplink: Uplink) {
+    self.uplink = uplink
+    hasUplink = true
   }
 
   /// In nanoseconds: smoothed, and the least seen; `nil` before it was measured.
@@ -198,8 +206,8 @@ package final class Association {
     guard closing == nil else { return }
     uplink?.setBulk(messages.hasBulk)
     if messages.hasBulk { checkUplink(now: now) }
-    if now >= pings.nextQuestion(isInCall: uplink != nil) { pings.isWanted = true }
-    if uplink != nil, consent.pollPing(now: now) { pings.isWanted = true }
+    if now >= pings.nextQuestion(isInCall: hasUplink) { pings.isWanted = true }
+    if hasUplink, consent.pollPing(now: now) { pings.isWanted = true }
   }
 
   // MARK: - Pacing
@@ -347,11 +355,11 @@ package final class Association {
     var deadline = earliest(messages.nextDeadline, history.nextDeadline)
     deadline = earliest(deadline, recorder.nextDeadline)
     deadline = earliest(deadline, session.nextDeadline)
-    if uplink != nil {
+    if hasUplink {
       deadline = earliest(deadline, consent.nextPing)
       if messages.hasFramesToSend { deadline = earliest(deadline, admission(of: .message)) }
     }
-    return earliest(deadline, pings.nextQuestion(isInCall: uplink != nil))
+    return earliest(deadline, pings.nextQuestion(isInCall: hasUplink))
   }
 
   /// What it measured, as plain values.

@@ -30,11 +30,11 @@ extension CallMedia {
   }
 
   private func paddingByteCount(isFilling: Bool, _ association: Association) -> Int {
-    guard isFilling, let estimator = association.uplink?.estimator else {
+    guard isFilling, let estimate = association.uplink?.estimator.estimate else {
       return Self.paddingByteCount
     }
     // A frame that comes now waits 2.5 ms for it.
-    let bits = min(estimator.estimate, 1e9) * 0.0025
+    let bits = min(estimate, 1e9) * 0.0025
     let most = min(1_100, association.packetSize.limit - SealedPacket.tagByteCount)
     return min(most - SealedPacket.headerByteCount, max(Self.paddingByteCount, Int(bits / 8)))
   }
@@ -43,12 +43,18 @@ extension CallMedia {
   func fillRate(
     _ video: VideoLink, _ association: Association, now: Instant
   ) -> Double? {
-    guard let uplink = association.uplink else { return nil }
-    if video.fillsUp(uplink.estimator, now: now) { return .infinity }
-    guard let most = video.probeRate(now: now) else { return nil }
-    let rate = min(most, uplink.allowance * 1.02) - uplink.audioRate
-    return rate > 4_000 ? rate : nil
+    association.uplink?.fillRate(of: video, now: now)
   }
 
   private static let paddingByteCount = 200
+}
+
+extension Uplink {
+  /// Here, because whoever takes an uplink out of its session copies it.
+  fileprivate func fillRate(of video: VideoLink, now: Instant) -> Double? {
+    if video.fillsUp(estimator, now: now) { return .infinity }
+    guard let most = video.probeRate(now: now) else { return nil }
+    let rate = min(most, allowance * 1.02) - audioRate
+    return rate > 4_000 ? rate : nil
+  }
 }

@@ -41,7 +41,7 @@ package final class CallMedia {
   /// - Parameter hasVideo: Both sides can have video.
   package func open(on association: Association, hasVideo: Bool) {
     if !hasVideo { video = nil }
-    association.uplink = Uplink(EstimatorLimits(video?.settings))
+    association.begin(Uplink(EstimatorLimits(video?.settings)))
     association.uplink?.setElastic(video?.isPublishing ?? false)
     association.recorder.interval =
       hasVideo ? FeedbackRecorder.usualInterval : FeedbackRecorder.audioInterval
@@ -108,7 +108,7 @@ package final class CallMedia {
 
   /// Settings of video may have changed what the path is used for.
   func limitUplink(of association: Association?) {
-    guard let video, association?.uplink != nil else { return }
+    guard let video, association?.hasUplink == true else { return }
     association?.uplink?.limit(to: EstimatorLimits(video.settings))
   }
 

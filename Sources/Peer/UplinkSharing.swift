@@ -63,7 +63,7 @@ struct UplinkSharing {
 
 extension CallLink {
   /// Whether media of this call goes out.
-  var usesUplink: Bool { media.mayStart && association?.uplink != nil }
+  var usesUplink: Bool { media.mayStart && association?.hasUplink == true }
 }
 
 extension CallMedia {

@@ -14,7 +14,7 @@ final class RelayedPictureStream {
   /// One of them has opened.
   var hasOpened = false
   /// By the number of the stream; one that does not come is not kept.
-  private var assemblers: [VideoAssembler?] = [VideoAssembler(), nil]
+  private var assemblers: [Box?] = [Box(VideoAssembler()), nil]
   /// The stream of the picture that was given out last.
   private(set) var current = 0
   /// Media time of the newest fragment, and of the picture that was given out last.
@@ -23,6 +23,13 @@ final class RelayedPictureStream {
   private var roundTrip = Duration.milliseconds(100)
   /// Of assemblers that there are no more.
   private var ended = VideoReceiveStatistics()
+
+  /// Of an element of an array a whole assembler would be copied to ask it for a time.
+  private final class Box {
+    var assembler: VideoAssembler
+
+    init(_ assembler: VideoAssembler) { self.assembler = assembler }
+  }
 
   init(source: UInt8) { self.source = source }
 
@@ -36,20 +43,20 @@ final class RelayedPictureStream {
       // low stream may be of the same moment.
       let isLate = given.map { Self.isLater($0, than: frame.mediaTime) } ?? false
       guard isNewest || (frame.isKeyFrame && !isLate) else { return }
-      assemblers[stream] = VideoAssembler(stream: frame.stream)
-      assemblers[stream]?.roundTrip = roundTrip
+      assemblers[stream] = Box(VideoAssembler(stream: frame.stream))
+      assemblers[stream]?.assembler.roundTrip = roundTrip
     }
-    assemblers[stream]?.handle(frame, payload, now: now)
+    assemblers[stream]?.assembler.handle(frame, payload, now: now)
   }
 
   /// The next picture to open and decode; one of the other stream ends the one so far.
   func poll(into output: inout [UInt8], now: Instant) -> AssembledFrame? {
-    if let frame = assemblers[current]?.poll(into: &output, now: now) {
+    if let frame = assemblers[current]?.assembler.poll(into: &output, now: now) {
       given = frame.mediaTime
       return frame
     }
     let other = 1 - current
-    while let frame = assemblers[other]?.poll(into: &output, now: now) {
+    while let frame = assemblers[other]?.assembler.poll(into: &output, now: now) {
       // An assembler begins with a key frame; one that is late is of the stream that has ended.
       if let given, Self.isLater(given, than: frame.mediaTime) { continue }
       end(current)
@@ -61,43 +68,45 @@ final class RelayedPictureStream {
   }
 
   private func end(_ stream: Int) {
-    if let assembler = assemblers[stream] { ended.add(assembler.statistics) }
+    if let box = assemblers[stream] { ended.add(box.assembler.statistics) }
     assemblers[stream] = nil
   }
 
   /// Pictures were not wanted for a while: they begin again with a key frame.
   func restart() {
     for stream in assemblers.indices { end(stream) }
-    assemblers[0] = VideoAssembler()
-    assemblers[0]?.roundTrip = roundTrip
+    assemblers[0] = Box(VideoAssembler())
+    assemblers[0]?.assembler.roundTrip = roundTrip
     (current, newest, given, isTold) = (0, nil, nil, false)
   }
 
   /// Of both streams, so far.
   var statistics: VideoReceiveStatistics {
     var all = ended
-    for case .some(let assembler) in assemblers { all.add(assembler.statistics) }
+    for case .some(let box) in assemblers { all.add(box.assembler.statistics) }
     return all
   }
 
   @_lifetime(packet: copy packet)
   func pollRequest(into packet: inout OutputSpan<UInt8>, now: Instant) -> Bool {
     for stream in assemblers.indices
-    where assemblers[stream]?.pollRequest(into: &packet, now: now) == true { return true }
+    where assemblers[stream]?.assembler.pollRequest(into: &packet, now: now) == true { return true }
     return false
   }
 
-  func handleDecodeFailure(now: Instant) { assemblers[current]?.handleDecodeFailure(now: now) }
+  func handleDecodeFailure(now: Instant) {
+    assemblers[current]?.assembler.handleDecodeFailure(now: now)
+  }
 
   func setRoundTrip(_ roundTrip: Duration) {
     self.roundTrip = roundTrip
-    for stream in assemblers.indices { assemblers[stream]?.roundTrip = roundTrip }
+    for stream in assemblers.indices { assemblers[stream]?.assembler.roundTrip = roundTrip }
   }
 
   var requestDeadline: Instant? {
     var deadline: Instant?
     for stream in assemblers.indices {
-      deadline = earliest(deadline, assemblers[stream]?.nextDeadline)
+      deadline = earliest(deadline, assemblers[stream]?.assembler.nextDeadline)
     }
     return deadline.map { max($0, lastRequest + .milliseconds(5)) }
   }

@@ -176,12 +176,12 @@ package final class RelayedPictures {
   /// Those whose pictures may be given out because time has passed; each once, until it was asked.
   func takeDue(now: Instant) -> [UInt32] {
     var due: [UInt32] = []
-    for (uid, stream) in streams.sorted(by: { $0.key < $1.key }) where !stream.isTold {
+    for (uid, stream) in streams where !stream.isTold {
       guard let deadline = stream.requestDeadline, deadline <= now else { continue }
       stream.isTold = true
       due.append(uid)
     }
-    return due
+    return due.sorted()
   }
 
   private func settleWanted(now: Instant) {

@@ -71,6 +71,15 @@ extension RelayedWorld {
     drain(member)
   }
 
+  /// As `RelayedView` says it with each picture.
+  func setTurn(_ uid: UInt32, _ turn: PictureRotation, at mediaTime: UInt32) {
+    guard let member = member(uid) else { return }
+    member.machine.setMedia(now: now) {
+      ($0.quarters, $0.mediaTime) = (turn.rawValue, mediaTime)
+    }
+    drain(member)
+  }
+
   /// Shows pictures of hosts, and lets them speak, for so long.
   ///
   /// - Parameter speakers: Those who speak, where not all do.

@@ -37,6 +37,8 @@ final class RelayedWorld {
     var uplinkFree = Instant.zero
     /// How long each packet waited for that.
     var waits: [Duration] = []
+    /// When the machine wants to be asked, as of the last time that anything was done with it.
+    fileprivate var due: Instant?
 
     fileprivate init(
       _ uid: UInt32, _ id: PeerID, _ role: MemberRole, _ machine: consuming ChannelRelayMachine
@@ -81,7 +83,10 @@ final class RelayedWorld {
   private let relayAddress = SocketAddress(v4: 192, 0, 2, 1, port: 7500)
   private var signer: TokenSigningKey
   private var random: RandomSource
+  /// The next one last.
   private var flights: [Flight] = []
+  /// As of the last time that anything was done with the relay.
+  private var relayDue: Instant?
   private var sentCount = 0
   private var joinNumber: UInt64 = 0
   var revision: UInt64 = 0
@@ -291,27 +296,21 @@ final class RelayedWorld {
     drain(member)
   }
 
-  /// As `RelayedView` says it with each picture.
-  func setTurn(_ uid: UInt32, _ turn: PictureRotation, at mediaTime: UInt32) {
-    guard let member = member(uid) else { return }
-    member.machine.setMedia(now: now) {
-      ($0.quarters, $0.mediaTime) = (turn.rawValue, mediaTime)
-    }
-    drain(member)
-  }
-
   // MARK: - Time
 
   func run(_ duration: Duration) {
     let end = now + duration
+    // Tests do as they like with machines between runs.
+    relayDue = relay.nextDeadline
+    for member in members { member.due = member.machine.nextDeadline }
     while true {
-      var next = isStopped ? nil : relay.nextDeadline
-      for member in members { next = earliest(next, member.machine.nextDeadline) }
-      let flight = flights.min { ($0.at, $0.order) < ($1.at, $1.order) }
-      next = earliest(next, flight?.at)
+      var next = isStopped ? nil : relayDue
+      for member in members { next = earliest(next, member.due) }
+      let flight = flights.last?.at
+      next = earliest(next, flight)
       guard let next, next <= end else { break }
       now = max(now, next)
-      if let flight, flight.at <= now { deliver(flight) } else { advance() }
+      if let flight, flight <= now { deliver(flights.removeLast()) } else { advance() }
     }
     now = end
   }
@@ -319,18 +318,19 @@ final class RelayedWorld {
   private func advance() {
     // At least a step, so that nothing is due for ever.
     now = now + .microseconds(10)
-    if !isStopped {
+    if !isStopped, isDue(relayDue) {
       relay.handleTimeout(now: now)
       drainRelay()
     }
-    for member in members {
+    for member in members where isDue(member.due) {
       member.machine.handleTimeout(now: now)
       drain(member)
     }
   }
 
+  private func isDue(_ due: Instant?) -> Bool { due.map { $0 <= now } ?? false }
+
   private func deliver(_ flight: Flight) {
-    flights.removeAll { $0.order == flight.order }
     var bytes = flight.bytes
     var span = bytes.mutableSpan
     if flight.to == relayAddress, isStopped { return }
@@ -351,6 +351,7 @@ final class RelayedWorld {
       listen(member, to: host.uid)
       watch(member, host.uid)
     }
+    member.due = member.machine.nextDeadline
   }
 
   private func listen(_ member: Member, to uid: UInt32) {
@@ -375,6 +376,7 @@ final class RelayedWorld {
     var events: [ServerEvent] = []
     _ = Primitives.drain(&relay, into: &out, events: &events, now: now)
     for (bytes, path) in out.datagrams { send(bytes, from: relayAddress, to: path.remote) }
+    relayDue = relay.nextDeadline
   }
 
   private func send(_ bytes: [UInt8], from: SocketAddress, to: SocketAddress) {
@@ -383,10 +385,11 @@ final class RelayedWorld {
     let queued = sent + received
     for wait in line(from, to, &random) {
       sentCount += 1
-      flights.append(
-        Flight(
-          at: now + .milliseconds(Int64(wait)) + queued, order: sentCount, to: to, from: from,
-          bytes: bytes))
+      let at = now + .milliseconds(Int64(wait)) + queued
+      let flight = Flight(at: at, order: sentCount, to: to, from: from, bytes: bytes)
+      // Of those that come at the same time the one that was sent first comes first.
+      let place = flights.lastIndex { $0.at > at }.map { $0 + 1 } ?? 0
+      flights.insert(flight, at: place)
     }
   }
 }
