@@ -1,8 +1,11 @@
 """Channels: real programs in one room, heard by each other and saved."""
 
+import array
+import functools
 import itertools
 import json
 import math
+import operator
 import os
 import re
 import shlex
@@ -19,33 +22,38 @@ from scenarios import equal, outcome, scenario
 
 
 def tone(path, hertz, seconds=20, peak=9000):
+    """A tone of whole hertz: each second is like the first."""
+    step = 2 * math.pi * hertz / 48000
+    second = array.array("h", (int(peak * math.sin(step * index)) for index in range(48000)))
     with wave.open(path, "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(48000)
-        samples = bytearray()
-        for index in range(48000 * seconds):
-            value = int(peak * math.sin(2 * math.pi * hertz * index / 48000))
-            samples += value.to_bytes(2, "little", signed=True)
-        file.writeframes(bytes(samples))
+        file.writeframes(second.tobytes() * seconds)
+
+
+@functools.cache
+def waves(hertz, size):
+    """So many samples of a cosine and of a sine."""
+    step = 2 * math.pi * hertz / 48000
+    return (
+        [math.cos(step * index) for index in range(size)],
+        [math.sin(step * index) for index in range(size)],
+    )
 
 
 def level(path, hertz, second):
     """How loud a tone is in one second of a file: playout may move its phase in the middle."""
     with wave.open(path, "rb") as file:
         file.setpos(48000 * second)
-        data = file.readframes(48000)
-    values = [
-        int.from_bytes(data[place : place + 2], "little", signed=True)
-        for place in range(0, len(data), 2)
-    ]
-    step, size = 2 * math.pi * hertz / 48000, 4800
-    total = 0.0
+        values = array.array("h", file.readframes(48000))
+    size, total = 4800, 0.0
+    cosine, sine = waves(hertz, size)
     for first in range(0, len(values), size):
         block = values[first : first + size]
-        real = sum(value * math.cos(step * index) for index, value in enumerate(block))
-        imaginary = sum(value * math.sin(step * index) for index, value in enumerate(block))
-        total += math.hypot(real, imaginary)
+        total += math.hypot(
+            sum(map(operator.mul, block, cosine)), sum(map(operator.mul, block, sine))
+        )
     return 2 * total / max(1, len(values))
 
 
@@ -311,17 +319,13 @@ def gaps(path, hertz, begin, end):
     """Runs without a tone between two seconds of a file, in ms; looked at each 10 ms."""
     with wave.open(path, "rb") as file:
         file.setpos(int(48000 * begin))
-        data = file.readframes(int(48000 * (end - begin)))
+        data = array.array("h", file.readframes(int(48000 * (end - begin))))
     runs, run = [], 0
-    step = 2 * math.pi * hertz / 48000
-    for place in range(0, len(data) - 960, 960):
-        real = imaginary = 0.0
-        for index in range(480):
-            value = int.from_bytes(
-                data[place + 2 * index : place + 2 * index + 2], "little", signed=True
-            )
-            real += value * math.cos(step * index)
-            imaginary += value * math.sin(step * index)
+    cosine, sine = waves(hertz, 480)
+    for place in range(0, len(data) - 480, 480):
+        block = data[place : place + 480]
+        real = sum(map(operator.mul, block, cosine))
+        imaginary = sum(map(operator.mul, block, sine))
         if math.hypot(real, imaginary) / 240 < 2000:
             run += 10
         elif run:
