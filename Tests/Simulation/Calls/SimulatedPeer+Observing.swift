@@ -132,6 +132,9 @@ extension SimulatedPeer {
     case .calling(let event): "\(event)"
     case .link(let call, .peerFound(let id, _)): "\(call) found \(id)"
     case .link(let call, .invitation(let notice)): "\(call) invitation of \(notice.peer)"
+    // Written out, the bytes of a file took most of the time of a simulation.
+    case .link(let call, .messageReceived(let stream, let bytes, let time)):
+      "\(call) message \(stream) at \(time ?? 0), \(bytes.count) B \(RunLog.digest(of: bytes.span))"
     case .link(let call, let step): "\(call) \(step)"
     case .unresolved(let call, let failure): "\(call) unresolved: \(failure)"
     case .probe(let progress): "probe \(progress.word)"
