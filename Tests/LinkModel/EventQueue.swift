@@ -49,10 +49,9 @@ package struct EventQueue<Payload> {
     var parent = 0
     while true {
       var least = parent
-      for child in [2 * parent + 1, 2 * parent + 2]
-      where child < heap.count && heap[child].isBefore(heap[least]) {
-        least = child
-      }
+      let (left, right) = (2 * parent + 1, 2 * parent + 2)
+      if left < heap.count, heap[left].isBefore(heap[least]) { least = left }
+      if right < heap.count, heap[right].isBefore(heap[least]) { least = right }
       guard least != parent else { break }
       heap.swapAt(parent, least)
       parent = least
