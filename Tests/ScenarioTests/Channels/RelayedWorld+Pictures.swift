@@ -1,3 +1,4 @@
+import GroupKeys
 import Peer
 import Primitives
 import Video
