@@ -176,10 +176,8 @@ extension PeerMachine {
   mutating func endSession(_ link: CallLink, now: Instant) {
     guard let ending = link.association?.endedBy else { return }
     guard ledger.isOpen(link.callID) else {
-      // Only a CLOSE tells that a HANGUP is needed no more; the session has ended for more reasons.
-      if case .remoteClose = ending, link.session.hangUpTag != nil {
-        receiptHangUp(link, now: now)
-      }
+      // Only a CLOSE says that a HANGUP is needed no more.
+      if case .remoteClose = ending, link.session.hangUpTag != nil { receiptHangUp(link, now: now) }
       return
     }
     let reason: CallReason = ending == .violation ? .internalFailure : .userHungUp

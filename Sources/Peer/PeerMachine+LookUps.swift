@@ -56,8 +56,8 @@ extension PeerMachine {
 
   /// The other one may be calling us in this moment, and be there a little later than we, perhaps
   /// for the first time. So a program that makes a call asks again for 1.5 s, or for 0.7 s where
-  /// nobody has the name yet. A call of the other one ends that at once. Where the other one may be
-  /// on its way from one node to another, every program asks again.
+  /// nobody has the name yet. A call of the other one ends that at once. Every program asks again
+  /// for somebody who may be on the way from one node to another.
   private mutating func askAgain(
     _ lookup: PendingLookUp, orSay failure: LookUpFailure, now: Instant
   ) {

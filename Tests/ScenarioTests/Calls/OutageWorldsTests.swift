@@ -5,8 +5,8 @@ import Testing
 import Wire
 
 /// Cuts of 1 to 25 s, with video to 19 s, each direction and both, in the worlds that calls are in:
-/// every pair of translators that can meet, hosts with addresses of other networks. Each with 20
-/// seeds.
+/// every pair of translators that can meet, hosts with addresses of other networks. Each with 8
+/// seeds, and by `tools/trials` with 20.
 @Suite struct OutageWorldsTests {
   /// What a seed chooses.
   private struct Choice {

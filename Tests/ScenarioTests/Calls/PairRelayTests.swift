@@ -5,6 +5,7 @@ import Peer
 import Primitives
 import Simulation
 import Testing
+import Trials
 import Wire
 
 /// Calls in worlds without TURN, with a relay that the rendezvous names (docs/protocol/relay.md
@@ -24,6 +25,11 @@ import Wire
   }
 
   /// What the relay is for: the world before it.
+  /// Of so many, `tools/trials` has all and other runs a third.
+  private static func seeds(_ most: Int) -> ClosedRange<UInt64> {
+    1...UInt64(Trials.count((most + 2) / 3, full: most))
+  }
+
   @Test func `without a relay two closed translators find no path`() throws {
     let peers = peers(Pair(.symmetric, .symmetric), seed: 1, hasRelay: false)
     peers.bob.habits.answer = .accept(after: .seconds(1))
@@ -35,7 +41,7 @@ import Wire
   @Test(arguments: RelayedCallTests.pairs)
   func `every pair of translators connects`(pair: Pair) throws {
     let isClosed = RelayedCallTests.isClosed(pair)
-    for seed in UInt64(1)...10 {
+    for seed in Self.seeds(10) {
       let peers = peers(pair, seed: seed)
       let call = try peers.connect()
       peers.expectConnected(call, isRelayed: isClosed)
@@ -45,7 +51,7 @@ import Wire
   }
 
   @Test func `two networks that let nothing of each other in connect`() throws {
-    for seed in UInt64(1)...10 {
+    for seed in Self.seeds(10) {
       let peers = peers(Pair(.port, .full), seed: seed)
       block(peers)
       let call = try peers.connect()
@@ -72,7 +78,7 @@ import Wire
 
   /// Keys and connection IDs change every two minutes.
   @Test func `a relayed call goes on over rekeys without a gap`() throws {
-    for seed in UInt64(1)...3 {
+    for seed in Self.seeds(3) {
       let peers = peers(Pair(.symmetric, .symmetric), seed: seed)
       let call = try peers.connect()
       peers.world.run(.seconds(3))
@@ -89,7 +95,7 @@ import Wire
   /// The longest silence of each ear after `change` in a relayed call, in ms.
   private func gaps(_ pair: Pair, _ change: (TwoPeers) -> Void) throws -> [Int64] {
     var gaps: [Int64] = []
-    for seed in UInt64(1)...10 {
+    for seed in Self.seeds(10) {
       let peers = peers(pair, seed: seed)
       let call = try peers.connect()
       peers.world.run(.milliseconds(3_000 + Int64(seed) * 17))
@@ -107,7 +113,7 @@ import Wire
   /// is there has to do. The sound goes on meanwhile, so nobody looks for a path either.
   @Test(arguments: [1_500, 5_000, 20_000] as [Int64])
   func `answers of the relay that get lost late in a call are no harm`(loss: Int64) throws {
-    for seed in UInt64(1)...5 {
+    for seed in Self.seeds(5) {
       let peers = peers(Pair(.symmetric, .symmetric), seed: seed)
       let call = try peers.connect()
       peers.world.run(.milliseconds(195_000 + 1_370 * Int64(seed)))
@@ -131,7 +137,7 @@ import Wire
   /// A ticket ends after 12 h, here after 5 min; the two have not written to each other since their
   /// call began.
   @Test func `a relayed call goes on without a gap when its ticket has ended`() throws {
-    for seed in UInt64(1)...5 {
+    for seed in Self.seeds(5) {
       let peers = TwoPeers(
         seed: seed, roundTrip: .milliseconds(50),
         nat: (SimulatedNAT.Behaviour.symmetric, .symmetric), hasPairRelay: true,
@@ -151,7 +157,7 @@ import Wire
   /// The same where the sound stops as well.
   @Test(arguments: [1_500, 3_000, 8_000] as [Int64])
   func `a relay that is away for a moment late in a call does not end it`(away: Int64) throws {
-    for seed in UInt64(1)...5 {
+    for seed in Self.seeds(5) {
       let peers = peers(Pair(.symmetric, .symmetric), seed: seed)
       let call = try peers.connect()
       peers.world.run(.milliseconds(200_000 + 1_370 * Int64(seed)))
@@ -184,7 +190,7 @@ import Wire
   }
 
   @Test func `a direct path that opens later is taken without a gap`() throws {
-    for seed in UInt64(1)...10 {
+    for seed in Self.seeds(10) {
       let peers = peers(Pair(.port, .port), seed: seed)
       block(peers)
       let call = try peers.connect()
@@ -201,7 +207,7 @@ import Wire
   }
 
   @Test func `a direct path that closes is left for the relay within 2 s`() throws {
-    for seed in UInt64(1)...10 {
+    for seed in Self.seeds(10) {
       let peers = peers(Pair(.none, .none), seed: seed)
       let call = try peers.connect()
       peers.expectConnected(call, isRelayed: false)

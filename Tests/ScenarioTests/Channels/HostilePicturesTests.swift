@@ -62,7 +62,7 @@ struct HostilePicturesTests {
 
   /// Goal: sound goes on whole, and of pictures each line has what it has beside an honest host,
   /// or the low stream where that is less.
-  @Test(arguments: [0, 100_000, 500_000] as [UInt32], [false, true])
+  @Test(arguments: [(0, false), (100_000, true), (500_000, false)] as [(UInt32, Bool)])
   func `a host that lies about layers and its low stream takes no other's pictures`(
     low: UInt32, liesFirst: Bool
   ) throws {
