@@ -17,7 +17,7 @@ package final class Association {
   package internal(set) var history = SentPacketHistory(capacity: 1024)
   /// Where media goes out: how much of it the path carries.
   package var uplink: Uplink?
-  /// Whether there is one: to ask itself is to copy it.
+  /// Whether `uplink` is there. A test of `uplink` itself would copy all of it.
   private(set) var hasUplink = false
   private(set) var roundTrips = DurationHistogram()
 

@@ -208,11 +208,11 @@ enum RedisScripts {
     return 1
     """
 
-  /// node · connection · state (0 announces its programs, 1 has, 2 leaves, 3 has and is deaf)
-  /// · nodes that it knows
+  /// node · connection · state (0 announces its programs, 1 has, 2 leaves, 3 has and is deaf, 4 has
+  /// left) · nodes that it knows
   ///
   /// What was done, then all nodes. Where data was lost, the nodes that it knew are again such that
-  /// may have programs of which nobody knows. Programs of a node that leaves, or has another
+  /// may have programs of which nobody knows. Programs of a node that has left, or has another
   /// connection, may be on their way for 15 s.
   private static let beat = """
     local k, nodes = P..'o'..ARGV[1], P..':nodes'
@@ -226,8 +226,8 @@ enum RedisScripts {
       end
     end
     call('HSET', k, 'c', ARGV[2], 'h', ARGV[2], 't', string.format('%.0f', ms), 's', ARGV[3])
-    call('PEXPIRE', k, ARGV[3] == '2' and 15000 or 5500000)
-    if ARGV[3] == '2' then
+    call('PEXPIRE', k, ARGV[3] == '4' and 15000 or 5500000)
+    if ARGV[3] == '2' or ARGV[3] == '4' then
       call('ZREM', nodes, ARGV[1])
     elseif ARGV[3] == '0' then
       call('ZADD', nodes, 'LT', ms - 3000, ARGV[1])

@@ -128,9 +128,7 @@ import Wire
     #expect(host.received.packetsLost == 0 && host.received.jitterBufferDelayMs != nil)
     #expect(host.received.mos ?? 0 > 3 && host.qualityRx == 1)
     #expect(host.interval.map { $0.audioReceivedBps > 10_000 } == true)
-    // A busy host may hold its own threads up for a moment.
-    #expect(host.audio?.agora.totalFrozenTime ?? 1000 <= 100)
-    #expect(host.audio?.agora.mosValue ?? 0 > 0)
+    #expect(host.audio?.agora.totalFrozenTime == 0 && host.audio?.agora.mosValue ?? 0 > 0)
     #expect(all.own.qualityRx == 1 && all.own.qualityTx == 0 && all.own.currentRttMs != nil)
     #expect(all.own.received.packetsReceived == host.received.packetsReceived)
     let sender = try #require(await relays[0].statistics).own

@@ -107,6 +107,10 @@ import Wire
     first.shared.beginLeaving(now: .zero)
     try first.serve()
     #expect(try status() == .unavailable)
+    // As long as it has clients, also where it does not reach Redis meanwhile.
+    second.model?.milliseconds += 20_000
+    try second.beat()
+    #expect(try status() == .unavailable)
     first.shared.leave()
     try first.serve()
     #expect(try status() == .unavailable)

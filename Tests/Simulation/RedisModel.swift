@@ -18,7 +18,7 @@ package final class RedisModel {
   fileprivate struct Node {
     var connection: [UInt8]
     var beat: UInt64
-    /// 0 announces its programs, 1 has, 2 leaves, 3 has and is deaf.
+    /// 0 announces its programs, 1 has, 2 leaves, 3 has and is deaf, 4 has left.
     var state: UInt8
   }
 
@@ -341,7 +341,7 @@ package final class RedisModel {
   }
 
   private func hasExpired(_ node: Node) -> Bool {
-    node.state == 0x32 && milliseconds >= node.beat + 15_000
+    node.state == 0x34 && milliseconds >= node.beat + 15_000
   }
 
   private func beat(_ words: [[UInt8]]) -> SharedReply {
@@ -357,7 +357,7 @@ package final class RedisModel {
       connection: words[1], beat: milliseconds, state: words[2][0])
     let seen = min(state.seen[words[0]] ?? silent, silent)
     state.seen[words[0]] = words[2] == [0x30] ? seen : milliseconds
-    if words[2] == [0x32] { state.seen[words[0]] = nil }
+    if words[2] == [0x32] || words[2] == [0x34] { state.seen[words[0]] = nil }
     state.seen = state.seen.filter { $0.value + 300_000 > milliseconds }
     let all = state.seen.keys.sorted { $0.lexicographicallyPrecedes($1) }
     let alive = all.filter { hash in

@@ -24,7 +24,7 @@ final class RelayedPictureStream {
   /// Of assemblers that there are no more.
   private var ended = VideoReceiveStatistics()
 
-  /// Of an element of an array a whole assembler would be copied to ask it for a time.
+  /// In a box, an assembler is asked for a time in place. In an array all of it was copied first.
   private final class Box {
     var assembler: VideoAssembler
 

@@ -45,6 +45,7 @@ struct NodeStanding {
   }
 
   /// What a beat says: 0 announces its programs, 1 has, 2 leaves, 3 has, and does not hear others.
+  /// 4, has left, is said by `SharedStore.leave`.
   func state(isComplete: Bool) -> UInt8 {
     isLeaving ? 0x32 : !isComplete ? 0x30 : isListening ? 0x31 : 0x33
   }

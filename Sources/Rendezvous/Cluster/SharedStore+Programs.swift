@@ -57,7 +57,7 @@ extension SharedStore {
 
   /// Says that this node will not be there any more; nothing follows.
   package func leave() {
-    if let connection { _ = queue(.beat, [node.hash, connection, [0x32]]) }
+    if let connection { _ = queue(.beat, [node.hash, connection, [0x34]]) }
     end()
   }
 

@@ -188,7 +188,7 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
     if let index = exchange(of: slot) { exchanges.remove(index) }
     reflector.drop(slot)
     let (id, wasConfirmed) = (registry[slot].id, registry[slot].isConfirmed)
-    // Whoever is told to go is on its way to another node, and not gone.
+    // While this node sends its clients to others, who has gone may be on the way to one of them.
     if wasConfirmed, goingAway == nil { store.shared?.withdraw(record(of: slot)) }
     pending.remove(slot)
     unconfirmed.remove(slot)

@@ -19,17 +19,17 @@ import Wire
       hasPairRelay: hasRelay)
   }
 
+  /// Of so many, `tools/trials` has all and other runs a third.
+  private static func seeds(_ most: Int) -> ClosedRange<UInt64> {
+    1...UInt64(Trials.count((most + 2) / 3, full: most))
+  }
+
   private func block(_ peers: TwoPeers) {
     peers.world.network.block(from: peers.alice.site, to: peers.bob.site)
     peers.world.network.block(from: peers.bob.site, to: peers.alice.site)
   }
 
   /// What the relay is for: the world before it.
-  /// Of so many, `tools/trials` has all and other runs a third.
-  private static func seeds(_ most: Int) -> ClosedRange<UInt64> {
-    1...UInt64(Trials.count((most + 2) / 3, full: most))
-  }
-
   @Test func `without a relay two closed translators find no path`() throws {
     let peers = peers(Pair(.symmetric, .symmetric), seed: 1, hasRelay: false)
     peers.bob.habits.answer = .accept(after: .seconds(1))

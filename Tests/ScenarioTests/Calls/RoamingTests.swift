@@ -7,7 +7,8 @@ import Trials
 import Wire
 
 /// Addresses change in mid-call although the other side's translator lets in only what it asked
-/// for: the rendezvous carries the news. Each pair with 20 seeds and several round trips.
+/// for: the rendezvous carries the news. Each pair with 8
+/// seeds, by `tools/trials` with 20, and several round trips.
 @Suite struct RoamingTests {
   enum Translator: String, Sendable {
     case none, full, address, port, symmetric

@@ -12,7 +12,7 @@ import Trials
   /// loss on each way; new starts of the rendezvous and of the relay. Who has left listens on.
   @Test(arguments: 0..<8)
   func `all hear all hosts, and nobody hears what is not for it`(part: Int) throws {
-    let count = Trials.count(8, full: 1250)
+    let count = Trials.count(16, full: 1250)
     var (frames, heard, ends) = (0, 0, 0)
     var (rosters, seats, mute) = (Duration.zero, Duration.zero, Duration.zero)
     for index in 0..<count {

@@ -65,7 +65,6 @@ final class RelayedWorld {
 
   private struct Flight {
     let at: Instant
-    let order: Int
     let to: SocketAddress
     let from: SocketAddress
     let bytes: [UInt8]
@@ -87,7 +86,6 @@ final class RelayedWorld {
   private var flights: [Flight] = []
   /// As of the last time that anything was done with the relay.
   private var relayDue: Instant?
-  private var sentCount = 0
   private var joinNumber: UInt64 = 0
   var revision: UInt64 = 0
   var gone: Set<UInt32> = []
@@ -384,9 +382,8 @@ final class RelayedWorld {
     else { return }
     let queued = sent + received
     for wait in line(from, to, &random) {
-      sentCount += 1
       let at = now + .milliseconds(Int64(wait)) + queued
-      let flight = Flight(at: at, order: sentCount, to: to, from: from, bytes: bytes)
+      let flight = Flight(at: at, to: to, from: from, bytes: bytes)
       // Of those that come at the same time the one that was sent first comes first.
       let place = flights.lastIndex { $0.at > at }.map { $0 + 1 } ?? 0
       flights.insert(flight, at: place)
