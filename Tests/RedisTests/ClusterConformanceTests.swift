@@ -106,7 +106,6 @@ import Wire
     try first.serve()
     first.shared.beginLeaving(now: .zero)
     try first.serve()
-    #expect(try status() == .unavailable)
     // As long as it has clients, also where it does not reach Redis meanwhile.
     second.model?.milliseconds += 20_000
     try second.beat()
