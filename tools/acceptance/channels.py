@@ -642,8 +642,8 @@ def channel_relay_loudest_chosen(lab):
     with_relay(lab)
     pitches = (440, 520, 610, 700, 800)
     for uid, (hertz, peak) in enumerate(zip(pitches, (9000, 6000, 4000, 2700, 1800), strict=True)):
-        tone(lab.path(f"{uid}.wav"), hertz, 20, peak)
-        words = ("--play", lab.path(f"{uid}.wav"), "--uid", str(uid + 1), "--duration", "14")
+        tone(lab.path(f"{uid}.wav"), hertz, 40, peak)
+        words = ("--play", lab.path(f"{uid}.wav"), "--uid", str(uid + 1), "--duration", "30")
         host = joined(lab, "a", "--relay", *words, identity=f"h{uid}")
         host.wait_line(lambda line: line.get("name") == "relayConnected", 8)
     listeners = []
@@ -703,8 +703,9 @@ def channel_relay_full(lab):
     equal([line["reason"] for line in refusals], ["relayFull"], "what it was told")
     for program in (first, *others, late):
         equal(summary(program)["membersHeard"], 4, f"members heard ({program.describe()})")
-    for name, hertz in (("zero", 700), ("late", 440)):
-        heard = seconds_loud(lab.path(name + ".wav"), hertz, range(5, 12))
+    joins = [moment(named(program, "channelJoined")[0]) for program in (first, late)]
+    for name, hertz, begin in (("zero", 700, math.ceil(joins[1] - joins[0])), ("late", 440, 0)):
+        heard = seconds_loud(lab.path(name + ".wav"), hertz, range(begin + 4, begin + 11))
         equal(heard.count(False), 0, f"seconds in which {name} heard the other ({heard})")
     alone = joined(lab, "a", "--relay", "--duration", "5", identity="alone", room="milk")
     alone.wait_line(lambda line: line.get("name") == "relayConnected", 5)
