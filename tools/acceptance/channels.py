@@ -489,8 +489,11 @@ def scenario_23_many_channels(lab):
     equal([(line["channel"], line["reason"]) for line in gone], [("room7", "dropped")], "who went")
     for number, room in enumerate(rooms):
         for index, hertz in tones.items():
-            loud = level(lab.path(f"{room}-5.wav"), hertz, 3) > 4000
-            equal(loud, index == number % 4, f"{hertz} Hz in {room}")
+            levels = [level(lab.path(f"{room}-5.wav"), hertz, second) for second in range(3, 7)]
+            # Twenty-one programs on a small host: one second of a room may be late.
+            loud = sum(found > 4000 for found in levels)
+            good = loud >= 3 if index == number % 4 else loud == 0
+            assert good, f"  {hertz} Hz in {room}: {[round(found) for found in levels]}"
 
 
 @scenario
@@ -650,7 +653,7 @@ def channel_relay_loudest_chosen(lab):
     for name, choice in (("one", "1"), ("five", "5"), ("usual", None)):
         chosen = ("--loudest", choice) if choice else ()
         words = ("--role", "audience", "--save-each", lab.path(name + "-{uid}.wav"), *chosen)
-        more = ("--duration", "7")
+        more = ("--duration", "11")
         listeners.append(joined(lab, "b", "--relay", *words, *more, identity=name))
     for program in listeners:
         equal(program.wait(20), 0, f"exit code ({program.describe()})")
