@@ -489,10 +489,10 @@ def scenario_23_many_channels(lab):
     equal([(line["channel"], line["reason"]) for line in gone], [("room7", "dropped")], "who went")
     for number, room in enumerate(rooms):
         for index, hertz in tones.items():
-            levels = [level(lab.path(f"{room}-5.wav"), hertz, second) for second in range(3, 7)]
+            levels = [level(lab.path(f"{room}-5.wav"), hertz, second) for second in range(1, 4)]
             # Twenty-one programs on a small host: one second of a room may be late.
             loud = sum(found > 4000 for found in levels)
-            good = loud >= 3 if index == number % 4 else loud == 0
+            good = loud >= 2 if index == number % 4 else loud == 0
             assert good, f"  {hertz} Hz in {room}: {[round(found) for found in levels]}"
 
 
