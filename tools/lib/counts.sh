@@ -29,22 +29,6 @@ swift_testing_counts() {
   echo "$passed $failed $skipped"
 }
 
-# failed_suites LOG: a regular expression of the suites that failed in a run that came to its end.
-failed_suites() {
-  grep -qaE '^[^ ]+ Test run with [0-9]+ tests? in [0-9]+ suites? failed after' "$1" || return 0
-  { sed -nE 's/^[^ ]+ Suite ([A-Za-z0-9]+) failed after .*/\1/p' "$1" || true; } | sort -u |
-    paste -sd'|' | sed '/./s/.*/\\.(&)\//'
-}
-
-# tests_that LOG WORD: the tests that "passed" or "failed", by their names, sorted.
-tests_that() {
-  { sed -nE "s/^[^ ]+ Test (.*) $2 after [0-9.]+ seconds.*/\1/p" "$1" || true; } |
-    sed -E 's/ with [0-9]+ test cases?$//; /^run with /d' | sort -u
-}
-
-# failed_for_good LOG LATER: how many tests failed in one run and did not pass in a later one.
-failed_for_good() { comm -23 <(tests_that "$1" failed) <(tests_that "$2" passed) | wc -l; }
-
 # closing_line_counts LOG EXIT_STATUS: reads the output of our own scripts, whose last line is
 # `N passed, N failed` or `N passed, N failed, N skipped`.
 closing_line_counts() {
