@@ -122,6 +122,16 @@ struct AudienceTests {
     #expect(received == 0)
     #expect(forward(from: alice, to: bob) == .forwarded)
     #expect(received == 1)
+    // The open one answers: what mallory may say to that is not for the other one.
+    let id = ForwardID(random: &open.random)
+    let ringing = [UInt8](repeating: 1, count: 89)
+    open.request(
+      .forward(Forward(id: id, to: mallory.id, lifeSeconds: 8, body: ringing)), now: server.now)
+    server.run(.seconds(1))
+    for presence in [PresenceID.every, PresenceID(rawValue: 5)] {
+      _ = forward(from: mallory, to: bob, presence)
+      #expect(received == 1)
+    }
   }
 
   @Test func `a device key that is new is handed out all the same`() throws {

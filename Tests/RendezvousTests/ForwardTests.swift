@@ -79,6 +79,73 @@ struct ForwardTests {
     #expect(passed(bob) == 50)
   }
 
+  /// Method: alice calls 30 at once; each rings and accepts, and she says that she has got that.
+  /// Then she sends as many short ones as she can to the first of them.
+  @Test func `a call takes one of its caller's rate, and receipts are few`() {
+    let alice = TestClient(1)
+    server.join(alice)
+    let called = strangers(30)
+    func forward(_ byteCount: Int, from sender: TestClient, to receiver: TestClient) {
+      let id = ForwardID(random: &sender.random)
+      let body = [UInt8](repeating: 1, count: byteCount)
+      sender.request(
+        .forward(Forward(id: id, to: receiver.id, lifeSeconds: 8, body: body)), now: server.now)
+    }
+    server.run(.seconds(5))
+    for client in called { forward(500, from: alice, to: client) }
+    server.run(.seconds(1))
+    for client in called {
+      for byteCount in [89, 210] { forward(byteCount, from: client, to: alice) }
+    }
+    server.run(.milliseconds(100))
+    for client in called { for _ in 0..<4 { forward(43, from: alice, to: client) } }
+    server.run(.seconds(1))
+    #expect(passed(alice) == 30 + 30 * 4)
+    for _ in 0..<40 {
+      forward(43, from: alice, to: called[0])
+      server.run(.milliseconds(10))
+    }
+    server.run(.milliseconds(100))
+    // 20 at once and 5 a second to one callee from one host, of which INVITE was one.
+    let more = passed(alice)
+    #expect((19...23).contains(more), "\(more)")
+  }
+
+  /// Method: bob calls 70, and hears nothing any more when all answer.
+  @Test func `64 answers wait for one client`() {
+    let called = strangers(70)
+    for client in called {
+      forward(from: bob, to: client)
+      server.run(.milliseconds(150))
+    }
+    server.isLost = { [server, bob] in server.isToward(bob.address) }
+    for client in called { forward(from: client, to: bob) }
+    server.run(.milliseconds(100))
+    #expect(called.reduce(0) { $0 + passed($1) } == 64)
+  }
+
+  @Test func `of what answers allow, only short ones are free, and allow none`() {
+    var credits = ForwardCredits(limit: 64, hash: Self.hash)
+    let (alice, bob, now) = (Self.id(1), Self.id(2), Self.at(10))
+    func pass(_ byteCount: Int, from sender: PeerID, to: PeerID) -> ForwardCredits.Kind {
+      let kind = credits.spend(from: sender, to: to, byteCount: byteCount, now: now)
+      credits.recordPassed(
+        from: sender, to: to, byteCount: byteCount, kind, count: 1, now: now)
+      return kind
+    }
+    let kinds = [
+      pass(500, from: alice, to: bob), pass(210, from: bob, to: alice),
+      pass(65, from: alice, to: bob), pass(64, from: alice, to: bob),
+      pass(43, from: alice, to: bob), pass(43, from: alice, to: bob),
+    ]
+    #expect(kinds == [.begun, .answer, .begun, .receipt, .receipt, .begun])
+    for _ in 0..<5 { #expect(pass(210, from: bob, to: alice) == .answer) }
+    let short = (0..<6).map { _ in pass(43, from: alice, to: bob) }
+    #expect(short.count { $0 == .receipt } == 4, "REJECT five times allows four")
+    #expect(credits.haveWritten(alice, bob, now: now))
+    #expect(!credits.haveWritten(alice, Self.id(3), now: now))
+  }
+
   /// Method: 200 hosts of one /24 send one FORWARD each to bob, within 2 s; one of another network
   /// sends five, and carol is written to by one of the 200.
   @Test func `one network does not take up what others may send to a callee`() {
@@ -148,16 +215,16 @@ struct ForwardTests {
 
   @Test func `credits are of one pair and one direction, end after 190 s, and are 64 at most`() {
     var credits = AnswerCredits(limit: 64, hash: Self.hash)
-    credits.grant(to: Self.id(1), from: Self.id(2), count: 1, now: Self.at(10))
+    credits.grant(to: Self.id(1), from: Self.id(2), count: 8, now: Self.at(10))
     let back = Self.take(from: 2, to: 1, of: &credits, at: 10)
     let other = Self.take(from: 1, to: 3, of: &credits, at: 10)
     let taken = Self.take(20, from: 1, to: 2, of: &credits, at: 199)
     #expect(back == 0 && other == 0 && taken == 8)
-    credits.grant(to: Self.id(1), from: Self.id(2), count: 1, now: Self.at(10))
+    credits.grant(to: Self.id(1), from: Self.id(2), count: 8, now: Self.at(10))
     let late = Self.take(from: 1, to: 2, of: &credits, at: 200)
     #expect(late == 0)
     for _ in 0..<100 {
-      credits.grant(to: Self.id(1), from: Self.id(2), count: 8, now: Self.at(300))
+      credits.grant(to: Self.id(1), from: Self.id(2), count: 64, now: Self.at(300))
     }
     let most = Self.take(200, from: 1, to: 2, of: &credits, at: 301)
     #expect(most == 64)

@@ -48,7 +48,7 @@ import Wire
     let forward = Forward(
       id: ForwardID(low: 1, high: 2), to: .zero, lifeSeconds: 8, body: [7])
     let route = ForwardRoute(
-      forward: forward, sender: StoreWork.Client(slot: 0, connection: .none), isAnswer: false)
+      forward: forward, sender: StoreWork.Client(slot: 0, connection: .none), kind: .begun)
     var open = AwaitedDeliveries()
     open.insert(AwaitedDelivery(route: route, nodes: [1, 2], count: 0), 5, now: at(0))
     let answers: [(number: UInt64, node: UInt64)] = [(5, 1), (5, 1), (5, 3), (6, 2), (5, 2)]

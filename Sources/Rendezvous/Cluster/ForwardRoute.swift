@@ -7,8 +7,7 @@ import Wire
 struct ForwardRoute {
   let forward: Forward
   let sender: StoreWork.Client
-  /// The receiver had written to the sender.
-  let isAnswer: Bool
+  let kind: ForwardCredits.Kind
 
   /// What became of it, and how many programs it was passed on to; `nil` where another node is to
   /// say that first.
@@ -17,6 +16,7 @@ struct ForwardRoute {
   ) -> (ForwardResult.Status, UInt8)? {
     let (id, to) = (machine.registry[sender.slot].id, forward.to)
     // Whoever was written to may answer, whether or not it is in the audience.
+    let isAnswer = kind == .answer
     let programs = isAnswer ? machine.registry.all(of: to) : machine.registry.all(of: to, for: id)
     let callees = machine.registry.destinations(among: programs, forward.presence, now: now)
     let remote = remotes(beside: callees, from: id, in: &machine)
@@ -31,10 +31,8 @@ struct ForwardRoute {
     let count = local.pass(to: callees, in: &machine, now: now)
     let sent = passToNodes(remote.programs, network: network, body, count, in: &machine, now: now)
     guard count + sent > 0 else { return (callees.isEmpty ? .unavailable : .tooMany, 0) }
-    if !isAnswer {
-      machine.limiter.answers.grant(to: to, from: id, count: count + sent, now: now)
-    }
-    machine.limiter.noteForward(from: id, to: to, now: now)
+    machine.limiter.credits.recordPassed(
+      from: id, to: to, byteCount: forward.body.count, kind, count: count + sent, now: now)
     return sent > 0 ? nil : (.forwarded, UInt8(clamping: count))
   }
 
@@ -46,7 +44,8 @@ struct ForwardRoute {
   ) -> (programs: [RemotePresence], isKnown: Bool) {
     guard let shared = machine.store.shared else { return ([], true) }
     do throws(StoreFailure) {
-      let all = try shared.programs(of: forward.to).filter { isAnswer || $0.isVisible(to: id) }
+      let all = try shared.programs(of: forward.to)
+        .filter { kind == .answer || $0.isVisible(to: id) }
       return (destinations(among: all, beside: callees), shared.isFoundWhole)
     } catch {
       machine.noteStoreFailure(error)
@@ -85,7 +84,8 @@ struct ForwardRoute {
     for node in programs.map(\.record.node) where !nodes.contains(node) {
       let there = programs.filter { $0.record.node == node }.map(\.record.presence.id)
       var message = NodeMessage(
-        forward, from: body.from, presence: body.presence, name: body.name, isAnswer: isAnswer,
+        forward, from: body.from, presence: body.presence, name: body.name,
+        isAnswer: kind != .begun,  // The programs are chosen here.
         network: network, programs: there)
       message.receipt = receipt
       guard shared.send(.message(message), to: node) else { continue }
@@ -157,7 +157,8 @@ extension NodeMessage {
     }
     machine.counters.forwards &+= 1
     machine.publish(.forwarded(from: from, to: to, byteCount: body.count))
-    if !isAnswer { machine.limiter.answers.grant(to: to, from: from, count: count, now: now) }
-    machine.limiter.noteForward(from: from, to: to, now: now)
+    machine.limiter.credits.recordPassed(
+      from: from, to: to, byteCount: body.count, isAnswer ? .answer : .begun, count: count,
+      now: now)
   }
 }

@@ -21,7 +21,7 @@ struct Exchange: Sendable {
   var strayResponse: (frame: PathResponseFrame, to: DatagramPath)?
   /// An address that the client seems to have moved to.
   var move: AddressMove?
-  /// FORWARDED messages that the client has not acknowledged, at most 16, and 16 answers.
+  /// FORWARDED messages that the client has not acknowledged, at most 16, and 64 answers.
   var forwards: [OpenForward] = []
   /// When it next has something to do by itself; kept by the wheel.
   var alarm: UInt64?

@@ -3,9 +3,9 @@ import Primitives
 /// How many FORWARDs an identity may send to one that has written to it, beside its own rate
 /// (docs/protocol/session.md §9): answers to strangers leave the rate for everybody else.
 ///
-/// A FORWARD that was passed on allows answers; an answer allows none, so that two identities
-/// cannot write to each other without end. The table has a fixed size, eight places for each pair;
-/// when all are taken, the pair goes whose time ends first, and its answers count against the rate.
+/// What allows how many is told by `ForwardCredits`. The table has a fixed size, eight places for
+/// each pair; when all are taken, the pair goes whose time ends first, and what it sends counts
+/// against the rate.
 struct AnswerCredits {
   private struct Record {
     /// 0 is an empty place.
@@ -25,10 +25,14 @@ struct AnswerCredits {
   private static let ways = 8
   private var records: [Record]
   private let mask: Int
+  private let most: Int
   private let hash: KeyedHash
 
-  /// - Parameter limit: Places; rounded up to a power of two.
-  init(limit: Int, hash: KeyedHash) {
+  /// - Parameters:
+  ///   - limit: Places; rounded up to a power of two.
+  ///   - most: That a pair has at a time.
+  init(limit: Int, most: Int = Self.most, hash: KeyedHash) {
+    self.most = most
     var sets = 1
     while sets * Self.ways < limit { sets *= 2 }
     records = Array(repeating: Record(), count: sets * Self.ways)
@@ -36,11 +40,11 @@ struct AnswerCredits {
     self.hash = hash
   }
 
-  /// `count` programs of `answerer` have been written to by `writer`.
+  /// `answerer` has been written to by `writer`, and may send so many.
   mutating func grant(to answerer: PeerID, from writer: PeerID, count: Int, now: Instant) {
     let (key, place) = place(of: answerer, writer, now: now)
     let held = isAlive(place, key, now: now) ? Int(records[place].count) : 0
-    let sum = min(Self.most, held + count * Self.perForward)
+    let sum = min(most, held + count)
     records[place] = Record(
       key: key, end: now.second &+ Self.life, count: UInt32(clamping: sum))
   }

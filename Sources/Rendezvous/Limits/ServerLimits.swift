@@ -52,8 +52,9 @@ package struct ServerLimits: Sendable {
   /// they are to be back. Each is shorter than what it answers, and costs one hash: 4000 a second
   /// are about 1 % of a core.
   package var resets = Rate(perSecond: 4000, burst: 400)
-  /// FORWARD of one client beside answers (`AnswerCredits`): the retries of one call fit.
-  package var forwardsPerClient = Rate(perSecond: 10, burst: 20)
+  /// FORWARD of one client beside answers (`ForwardCredits`): 32 calls at once of a program in many
+  /// channels, and retries of some.
+  package var forwardsPerClient = Rate(perSecond: 10, burst: 40)
   /// FORWARD of one source to one identity, answers apart: a household or an office calls somebody,
   /// and one network does not take up all that a person can be sent.
   package var forwardsPerCallee = PrefixRates(
@@ -64,8 +65,8 @@ package struct ServerLimits: Sendable {
   package var openForwardsPerCallee = 16
   /// The same of one IPv4 /24 or IPv6 /48.
   package var openForwardsPerNetwork = 8
-  /// Answers that wait for one client's acknowledgement.
-  package var openAnswersPerCaller = 16
+  /// Answers that wait for one client's acknowledgement: RINGING and ACCEPT of 32 calls at once.
+  package var openAnswersPerCaller = 64
   /// FORWARDs of one sender to one callee that wait: five sends of one invitation.
   package var openForwardsPerPair = 5
   /// LOOKUP of one client: people dial.

@@ -11,10 +11,8 @@ struct SourceMeters {
   private var initiations: PrefixMeters
   private var lookUps: PrefixMeters
   private var forwards: PrefixMeters
-  /// Answers that do not count against a client's rate of FORWARD.
-  var answers: AnswerCredits
-  /// Who has written to whom, whether or not it was an answer.
-  private var written: AnswerCredits
+  /// What FORWARDs do not count against a client's rate.
+  var credits: ForwardCredits
   private var names: PrefixMeters
   private var newCards: PrefixMeters
   private var removals: PrefixMeters
@@ -38,8 +36,7 @@ struct SourceMeters {
     initiations = PrefixMeters(limit: limits.sources, hash: hash)
     lookUps = PrefixMeters(limit: limits.sources, hash: hash)
     forwards = PrefixMeters(limit: limits.sources, hash: hash)
-    answers = AnswerCredits(limit: limits.sources, hash: hash)
-    written = AnswerCredits(limit: limits.sources, hash: hash)
+    credits = ForwardCredits(limit: limits.sources, hash: hash)
     names = PrefixMeters(limit: limits.sources, hash: hash)
     newCards = PrefixMeters(limit: limits.sources, hash: hash)
     removals = PrefixMeters(limit: limits.sources, hash: hash)
@@ -95,17 +92,6 @@ struct SourceMeters {
   /// A FORWARD to `callee` that is no answer.
   mutating func takeForward(of source: SocketAddress, to callee: PeerID, now: Instant) -> Bool {
     forwards.admit(source, to: callee, limits.forwardsPerCallee, now: now)
-  }
-
-  /// A FORWARD was passed on.
-  mutating func noteForward(from writer: PeerID, to reader: PeerID, now: Instant) {
-    written.grant(to: reader, from: writer, count: 1, now: now)
-  }
-
-  /// Whether each of two has written to the other one lately.
-  func haveWritten(_ one: PeerID, _ other: PeerID, now: Instant) -> Bool {
-    written.isGranted(to: one, from: other, now: now)
-      && written.isGranted(to: other, from: one, now: now)
   }
 
   /// Whether `source` may bind one more new name today; counts nothing.

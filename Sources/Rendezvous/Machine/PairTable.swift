@@ -83,7 +83,7 @@ extension PairRequest {
     let answer: PairResult.Answer
     if !isAllowed {
       answer = .tooMany
-    } else if client == peer || !machine.limiter.haveWritten(client, peer, now: now) {
+    } else if client == peer || !machine.limiter.credits.haveWritten(client, peer, now: now) {
       answer = .notKnown
     } else {
       let until =

@@ -31,10 +31,11 @@ extension RendezvousMachine {
 
   mutating func pass(on forward: Forward, from slot: UInt32, now: Instant) {
     let (sender, to) = (registry[slot].id, forward.to)
-    let isAnswer = limiter.answers.spend(from: sender, to: to, now: now)
+    let kind = limiter.credits.spend(
+      from: sender, to: to, byteCount: forward.body.count, now: now)
     let client = StoreWork.Client(slot: slot, connection: registry[slot].local)
-    let route = ForwardRoute(forward: forward, sender: client, isAnswer: isAnswer)
-    guard isAnswer || mayBegin(to, from: slot, now: now) else {
+    let route = ForwardRoute(forward: forward, sender: client, kind: kind)
+    guard kind != .begun || mayBegin(to, from: slot, now: now) else {
       return conclude(route, .tooMany, now: now)
     }
     guard forward.body.count <= limits.forwardBodyByteCount else {
