@@ -29,6 +29,8 @@ struct PictureChoice {
   private var room: (since: Instant, least: Double)?
   /// The last step up had to be taken back soon.
   private var hasRelapsed = false
+  /// The level before the last step up.
+  private var former = 0
 
   /// The line is filled with padding to see whether it carries more.
   private struct Trial {
@@ -52,7 +54,7 @@ struct PictureChoice {
     // What waits shows what is too much: an estimate that nothing fills shows less than there is.
     if isOverloaded {
       if trial != nil { failTrial(now: now) }
-      let lower = lower(carried ?? available, needs)
+      let lower = lower(carried ?? available, needs, now: now)
       if now >= changed + Self.overloadPause || isAgainTooMuch(for: lower, needs) {
         fall(to: lower, now: now)
       }
@@ -62,7 +64,7 @@ struct PictureChoice {
         riseIfSteady(available, needs, now: now)
       } else {
         room = nil
-        look(available, enough, now: now)
+        look(available, enough, isGone(needs) ? Self.firstPatience : patience, now: now)
       }
     } else {
       trial = nil
@@ -79,13 +81,21 @@ struct PictureChoice {
     level = common * hostCount
   }
 
-  /// What the line is to have where what it has is too much. A moment's estimate is no proof that
-  /// not even a low stream fits.
-  private func lower(_ carried: Double, _ needs: PictureNeeds) -> Int {
+  /// What the line is to have where what it has is too much. A moment's estimate does not prove
+  /// that no low stream fits. Right after a step up it does not prove that nothing fits, either:
+  /// then it is what was there before, or the first level at which something is seen.
+  private func lower(_ carried: Double, _ needs: PictureNeeds, now: Instant) -> Int {
+    let next = needs.lower(level, takesLow: takesLow)
     let least = view == .usual ? needs.rate(hostCount, takesLow: takesLow) : 0
-    return min(
-      needs.lower(level, takesLow: takesLow),
-      needs.fitting(max(carried, least), takesLow: takesLow))
+    let fitting = needs.fitting(max(carried, least), takesLow: takesLow)
+    guard needs.rate(fitting, takesLow: takesLow) == 0, hasJustRisen(now: now) else {
+      return min(next, fitting)
+    }
+    return min(next, max(former, needs.higher(0, takesLow: takesLow) ?? 0))
+  }
+
+  private func hasJustRisen(now: Instant) -> Bool {
+    lastRise.map { now < $0 + Self.relapse } ?? false
   }
 
   /// What waited went with the last step down: what waits came since. It may be a key frame alone,
@@ -95,9 +105,9 @@ struct PictureChoice {
   }
 
   private mutating func fall(to lower: Int, now: Instant) {
-    if let lastRise {
+    if lastRise != nil {
       // What held for a while was not tried in vain.
-      hasRelapsed = now < lastRise + Self.relapse
+      hasRelapsed = hasJustRisen(now: now)
       patience = hasRelapsed ? min(patience * 2, Self.longestPatience) : Self.firstPatience
     }
     level = lower
@@ -107,13 +117,19 @@ struct PictureChoice {
     room = nil
   }
 
+  /// Nothing is left of what it had: a host makes less where few can have more.
+  private func isGone(_ needs: PictureNeeds) -> Bool {
+    level > 0 && needs.rate(level, takesLow: takesLow) == 0
+  }
+
   /// A moment's estimate is no reason: it has to hold.
   private mutating func riseIfSteady(_ available: Double, _ needs: PictureNeeds, now: Instant) {
     let since = room?.since ?? now
     let least = min(room?.least ?? available, available)
     room = (since, least)
-    let wait = hasRelapsed ? patience : Self.pause
+    let wait = hasRelapsed && !isGone(needs) ? patience : Self.pause
     guard now >= since + Self.pause, now >= changed + wait else { return }
+    former = level
     level = max(level, needs.fitting(least / Self.spare, takesLow: takesLow))
     changed = now
     lastRise = now
@@ -126,7 +142,7 @@ struct PictureChoice {
     if hostCount > 0 { common = level / hostCount }
     for source in 0..<64 { steps[source] = UInt8(common) }
     for place in 0..<needs.count {
-      let step = needs.step(place, at: level)
+      let step = needs[place].step(needs.step(place, at: level), takesLow: takesLow)
       let isThere = needs[place].rate(step, takesLow: takesLow) > 0
       steps[Int(needs[place].source & 63)] = isThere ? UInt8(step) : 0
     }
@@ -135,7 +151,9 @@ struct PictureChoice {
   // MARK: - Trials
 
   /// More than the estimate promises is tried now and then.
-  private mutating func look(_ available: Double, _ enough: Double, now: Instant) {
+  private mutating func look(
+    _ available: Double, _ enough: Double, _ patience: Duration, now: Instant
+  ) {
     guard var trial else {
       guard now >= changed + patience else { return }
       self.trial = Trial(

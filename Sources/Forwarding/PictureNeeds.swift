@@ -18,15 +18,24 @@ struct PictureNeeds {
     var low: InlineArray<2, Double> = [0, 0]
     var usual: InlineArray<3, Double> = [0, 0, 0]
 
-    /// A low stream that saves little is none.
-    var hasLow: Bool { low[1] > 0 && usual[0] > low[1] * 1.2 }
+    /// The step that is sent in place of one: a layer of the low stream that takes more than five
+    /// sixths of the usual stream's first one is skipped.
+    func step(_ step: Int, takesLow: Bool) -> Int {
+      guard step < PictureNeeds.usual else { return min(step, PictureNeeds.most) }
+      guard takesLow else { return 0 }
+      var step = step
+      while step > 0, low[step - 1] == 0 || usual[0] <= low[step - 1] * Self.saving { step -= 1 }
+      return step
+    }
 
     func rate(_ step: Int, takesLow: Bool) -> Double {
-      if step >= PictureNeeds.usual {
-        return usual[min(step, PictureNeeds.most) - PictureNeeds.usual]
-      }
-      return step > 0 && takesLow && hasLow ? low[step - 1] : 0
+      let step = self.step(step, takesLow: takesLow)
+      guard step > 0 else { return 0 }
+      return step < PictureNeeds.usual ? low[step - 1] : usual[step - PictureNeeds.usual]
     }
+
+    /// The usual stream's first layer takes more than this × a layer of the low one that is sent.
+    private static let saving = 1.2
   }
 
   private(set) var count = 0

@@ -95,6 +95,91 @@ struct DownlinkTests {
     }
   }
 
+  /// A moment's estimate right after a step up in vain is too little.
+  @Test func `a step up in vain leads to no less than the step before, at first`() {
+    var choice = PictureChoice(now: start)
+    choice.takesLow = true
+    var levels: [Int] = []
+    func update(_ second: Double, _ available: Double, overloaded: Bool = false) {
+      choice.update(
+        available: available, needs: Self.needs(low: 100_000), isOverloaded: overloaded,
+        now: start + .milliseconds(Int64(second * 1000)))
+      levels.append(choice.level)
+    }
+    update(1, 70_000, overloaded: true)
+    // It is held for 5 s; then a burst looks as if the line carried more.
+    for second in [6.0, 7.1] { update(second, 120_000) }
+    #expect(levels == [1, 1, 2])
+    update(8, 50_000, overloaded: true)
+    #expect(levels.last == 1)
+    update(8.6, 50_000, overloaded: true)
+    #expect(levels.last == 0)
+    // It is too much as well: 12 s pass before the next try.
+    for second in stride(from: 9.0, through: 20.5, by: 0.5) { update(second, 70_000) }
+    #expect(levels.last == 0)
+    update(21, 70_000)
+    #expect(levels.last == 1)
+  }
+
+  @Test func `three hosts keep what they had before several steps up in vain`() {
+    var choice = PictureChoice(now: start)
+    choice.takesLow = true
+    var needs = PictureNeeds()
+    for source in 1...3 as ClosedRange<UInt8> {
+      needs.append(
+        PictureNeeds.Host(source: source, low: [60_000, 100_000], usual: [4e5, 6e5, 1e6]))
+    }
+    var levels: [Int] = []
+    func update(_ second: Double, _ available: Double, overloaded: Bool = false) {
+      choice.update(
+        available: available, needs: needs, isOverloaded: overloaded,
+        now: start + .milliseconds(Int64(second * 1000)))
+      levels.append(choice.level)
+    }
+    update(1, 130_000, overloaded: true)
+    update(1.6, 130_000, overloaded: true)
+    for second in [6.0, 7.1] { update(second, 320_000) }
+    update(8, 50_000, overloaded: true)
+    #expect(levels == [3, 2, 2, 5, 2])
+  }
+
+  /// A host that only one member watches makes what that member can have.
+  @Test func `a layer of the low stream is sent while it saves a sixth of the usual one`() {
+    for (first, low) in [(130_000.0, 100_000.0), (110_000, 60_000), (70_000, 0)] {
+      let host = PictureNeeds.Host(
+        source: 1, low: [60_000, 100_000], usual: [first, first, first])
+      #expect(host.rate(2, takesLow: true) == low)
+      #expect(host.rate(1, takesLow: true) == min(low, 60_000))
+      #expect(host.rate(3, takesLow: true) == first)
+      #expect(host.rate(2, takesLow: false) == 0)
+    }
+  }
+
+  @Test func `where nothing is left of what was there, the next step waits a second`() {
+    var choice = PictureChoice(now: start)
+    choice.takesLow = true
+    func needs(_ first: Double) -> PictureNeeds {
+      var needs = PictureNeeds()
+      needs.append(
+        PictureNeeds.Host(source: 1, low: [60_000, 100_000], usual: [first, first, first]))
+      return needs
+    }
+    func update(_ second: Double, _ available: Double, _ first: Double, overloaded: Bool = false) {
+      choice.update(
+        available: available, needs: needs(first), isOverloaded: overloaded,
+        now: start + .milliseconds(Int64(second * 1000)))
+    }
+    // One step up in vain, so that the next one would wait for 12 s.
+    update(1, 70_000, 4e5, overloaded: true)
+    for second in [3.0, 4.1] { update(second, 120_000, 4e5) }
+    update(5, 70_000, 4e5, overloaded: true)
+    #expect(choice.level == 1)
+    update(6, 80_000, 65_000)
+    #expect(choice.step(of: 1) == 0)
+    update(7.1, 80_000, 65_000)
+    #expect(choice.step(of: 1) == PictureNeeds.usual)
+  }
+
   @Test func `each host has one step more in turn`() {
     var needs = PictureNeeds()
     for source in [3, 7, 9] as [UInt8] {

@@ -169,15 +169,16 @@ struct LowStreamTests {
         let line = Int(world.downlinks[member.uid] ?? 0)
         let told = "figure: drawn: seed \(seed), \(hosts.count) hosts, line of \(line): \(got)"
         print(told)
-        // Of 64 lines with seeds 61 to 76 three waited more than 50 ms, 68 at most.
+        // With seeds 61 to 76 one of 128 lines waits 347 ms: Benchmarks/README.md.
         #expect(got.heard >= 0.998 && got.wait <= .milliseconds(80), "\(told)")
         #expect(got.bits >= 90_000 || line < 200_000, "\(told)")
         waits.append(got.wait)
       }
     }
-    // Of 64 seven waited more than 40 ms: of 24 five at the most.
-    #expect(waits.count { $0 > .milliseconds(40) } <= 5, "\(waits.sorted())")
-    withKnownIssue("one line in nine waits more than 40 ms", isIntermittent: true) {
+    // Of 64 of three hosts with seeds 61 to 76 ten waited more than 40 ms (eleven before decision
+    // 0166): of 24 eight at the most, in 99 of 100 draws.
+    #expect(waits.count { $0 > .milliseconds(40) } <= 8, "\(waits.sorted())")
+    withKnownIssue("one line in eight waits more than 40 ms", isIntermittent: true) {
       #expect(waits.sorted()[waits.count * 95 / 100] <= .milliseconds(40), "\(waits.sorted())")
     }
   }

@@ -128,7 +128,10 @@ final class RelayedWorld {
   /// Bit/s of members' lines from the relay; the rest have room for all.
   var downlinks: [UInt32: Double] = [:]
 
-  /// The same of members' lines to the relay.
+  /// Bytes that those lines carry at once after a pause, as a token bucket does.
+  var bucket = 0.0
+
+  /// Bit/s of members' lines to the relay.
   var uplinks: [UInt32: Double] = [:]
 
   /// How long after the beginning of a thirtieth of a second a host's camera takes its picture.
@@ -154,11 +157,12 @@ final class RelayedWorld {
     guard let member = members.first(where: { $0.address == address }),
       let rate = downlinks[member.uid]
     else { return .zero }
-    let start = max(now, member.lineFree)
+    let saved = Duration.nanoseconds(Int64(bucket * 8e9 / rate))
+    let start = max(now - saved, member.lineFree)
     guard start - now < .milliseconds(400) else { return nil }
     member.lineFree = start + .nanoseconds(Int64(Double(byteCount + 28) * 8e9 / rate))
-    member.waits.append(start - now)
-    return member.lineFree - now
+    member.waits.append(max(.zero, start - now))
+    return max(.zero, member.lineFree - now)
   }
 
   // MARK: - Who is there
