@@ -47,7 +47,7 @@ admin: {{ admin_enabled = false }}
 SUBSTREAMS = [(100_000, 2), (500_000, 1), (1_900_000, 0)]
 #: Share of the bits and pictures a second of VP8's three temporal layers, as libwebrtc gives them out.
 TEMPORAL = [(0.4, 7.5), (0.6, 15), (1, 30)]
-#: What a viewer can ask for, from the least to the most: (substream, temporal layer), or no pictures.
+#: The ladder of what is asked for, (substream, temporal layer) or no pictures. A viewer could ask for (1, 0) and (2, 0) too.
 STEPS = [None, (0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 1), (2, 2)]
 
 
@@ -170,7 +170,10 @@ def write_picture(path):
 
 
 def picks(hosts, rate):
-    """The most that the line holds beside a tone, as `best_of` of report.py reckons, with a twentieth left free."""
+    """The most of the ladder that the line holds beside 32 kbit/s of sound, with a twentieth left free.
+
+    Hosts are no more than one step apart.
+    """
 
     def cost(step):
         bits = SUBSTREAMS[step[0]][0] * TEMPORAL[step[1]][0] if step else 0

@@ -149,10 +149,12 @@ struct LowStreamTests {
   }
 
   /// Lines, rates and the moments of the cameras are drawn: one sample shows what chance does.
-  @Test(arguments: [[1], [1, 2, 3]] as [[UInt32]])
-  func `lines and cameras by chance: packets wait little`(hosts: [UInt32]) throws {
+  @Test(arguments: [([1], 51...56), ([1, 2, 3], 51...66)] as [([UInt32], ClosedRange<UInt64>)])
+  func `lines and cameras by chance: packets wait little`(
+    hosts: [UInt32], seeds: ClosedRange<UInt64>
+  ) throws {
     var waits: [Duration] = []
-    for seed in 51...56 as ClosedRange<UInt64> {
+    for seed in seeds {
       var random = RandomSource(seed: seed)
       let world = try makeWorld(hosts, seed: seed)
       for host in hosts { world.phases[host] = .microseconds(Int64(random.unit() * 33_000)) }
@@ -175,9 +177,8 @@ struct LowStreamTests {
         waits.append(got.wait)
       }
     }
-    // Of 64 of three hosts with seeds 61 to 76 ten waited more than 40 ms (eleven before decision
-    // 0166): of 24 eight at the most, in 99 of 100 draws.
-    #expect(waits.count { $0 > .milliseconds(40) } <= 8, "\(waits.sorted())")
+    // Five of 24 at the most, and of 64 no greater share.
+    #expect(waits.count { $0 > .milliseconds(40) } <= waits.count * 5 / 24, "\(waits.sorted())")
     withKnownIssue("one line in eight waits more than 40 ms", isIntermittent: true) {
       #expect(waits.sorted()[waits.count * 95 / 100] <= .milliseconds(40), "\(waits.sorted())")
     }
