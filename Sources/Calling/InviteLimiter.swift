@@ -3,8 +3,9 @@ package import Primitives
 /// How often one caller, and all callers together, may make us open an invitation: each costs two
 /// key agreements, and may ring.
 ///
-/// Per caller 5 at once and then one a second. Familiar callers (`Familiars`) together 20 at once
-/// and then 10 a second. Strangers together 20 at once and then 3 a second: each costs RINGING and
+/// Per caller 5 at once and then one a second. Familiar callers (`Familiars`) together 32 at once
+/// and then 10 a second. Strangers together 32 at once, as many as there may be calls: members of
+/// all its channels may call a program that has just come. Then 3 a second: each costs RINGING and
 /// up to three REJECTs, and beyond that nothing is spent on them. A refused attempt counts too, up
 /// to 5 s: whoever floods is not heard until it pauses.
 package struct InviteLimiter: Sendable {
@@ -23,7 +24,7 @@ package struct InviteLimiter: Sendable {
     /// Of all strangers: 3 a second.
     static let strangers = Duration.nanoseconds(333_333_333)
     /// How many more at once.
-    static let burstInAll = 20
+    static let burstInAll = 32
   }
 
   /// The one not heard of for the longest stands first.

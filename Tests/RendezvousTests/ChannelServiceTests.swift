@@ -47,12 +47,86 @@ struct ChannelServiceTests {
     #expect(server.gauges.channelMembers == 0)
   }
 
+  /// How many answers of the rendezvous to a client say that it is too much.
+  private func refusals(_ client: TestClient) -> Int {
+    client.messages.count { message in
+      switch message {
+      case .lookUpResult(let result): result.status == .tooManyRequests
+      case .forwardResult(let result): result.status == .tooMany
+      case .pairResult(let result): result.answer == .tooMany
+      case .channelNotice(let notice):
+        if case .result(let result) = notice.content {
+          result.status == .tooManyRequests
+        } else {
+          false
+        }
+      default: false
+      }
+    }
+  }
+
+  /// What a call costs at the rendezvous, on the side that makes it.
+  private func call(_ client: TestClient, _ other: TestClient, _ number: UInt32, _ server: Server) {
+    client.request(
+      .lookUp(LookUp(request: number, target: .id(other.id))), now: server.now)
+    client.request(
+      .forward(
+        Forward(
+          id: ForwardID(random: &client.random), to: other.id, lifeSeconds: 8,
+          body: [UInt8](repeating: 1, count: 509))),
+      now: server.now)
+  }
+
+  private func askForPair(_ client: TestClient, _ other: TestClient, _ server: Server) throws {
+    let call = try #require(CallID(client.random.bytes(16)))
+    client.request(
+      .pair(PairRequest(peer: other.id, call: call, program: .every)), now: server.now)
+  }
+
+  /// Method: 32 programs behind one address have a channel each; one more joins them all. It calls
+  /// them, or is called by them, without a pause.
+  @Test(arguments: [true, false])
+  func `a program comes into 32 channels at once, and nothing is refused`(calls: Bool) throws {
+    let server = Server()
+    let hosts = (0..<32).map { number in
+      TestClient(
+        100 + UInt64(number), SocketAddress(v4: 60, 0, 0, 1, port: 4000 + UInt16(number)))
+    }
+    let alice = TestClient(1)
+    for client in hosts + [alice] {
+      client.abilities = .pairs
+      server.join(client)
+      server.run(.milliseconds(100))
+    }
+    for (number, host) in hosts.enumerated() {
+      join(host, server, try #require(ChannelIdentity("room-\(number)")))
+    }
+    server.run(.seconds(20), pinging: hosts + [alice])
+    for number in hosts.indices {
+      join(alice, server, try #require(ChannelIdentity("room-\(number)")))
+    }
+    server.run(.milliseconds(10))
+    for (number, host) in hosts.enumerated() {
+      let (one, other) = calls ? (alice, host) : (host, alice)
+      call(one, other, UInt32(number), server)
+    }
+    server.run(.milliseconds(10))
+    for host in hosts {
+      try askForPair(alice, host, server)
+      try askForPair(host, alice, server)
+    }
+    server.run(.milliseconds(200))
+    #expect(welcomes(alice).count == 32)
+    #expect((hosts + [alice]).reduce(0) { $0 + refusals($1) } == 0)
+    #expect(server.counters.forwards == 32)
+  }
+
   @Test func `whoever joins without end is asked to wait`() throws {
     let server = Server()
     let alice = TestClient(1)
     server.join(alice)
     server.run(.milliseconds(100))
-    for number in 0..<40 {
+    for number in 0..<160 {
       join(alice, server, try #require(ChannelIdentity("tea-\(number)")))
     }
     server.run(.seconds(1))
@@ -61,7 +135,8 @@ struct ChannelServiceTests {
       else { return false }
       return result.status == .tooManyRequests
     }
-    #expect(refused > 0 && welcomes(alice).count + refused == 40)
+    #expect((20...32).contains(refused), "\(refused)")
+    #expect(welcomes(alice).count == ChannelLimits().perProgram)
   }
 
   @Test func `addresses of one network are counted together`() throws {

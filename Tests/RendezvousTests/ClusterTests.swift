@@ -39,6 +39,38 @@ import Wire
     #expect(alice.bodies.map(\.body) == [[4]])
   }
 
+  /// Method: alice calls 15 programs of another node at once; each rings and accepts, and she says
+  /// twice of both that she has got it. Her rate allows 40 at once.
+  @Test func `receipts of answers take nothing of a rate between nodes either`() {
+    joinAll()
+    let called = (0..<15).map { TestClient(200 + UInt64($0)) }
+    for client in called {
+      world.join(client, 1)
+      world.run(.milliseconds(200))
+    }
+    func forward(_ byteCount: Int, from sender: TestClient, to receiver: TestClient, at node: Int) {
+      let id = ForwardID(random: &sender.random)
+      let body = [UInt8](repeating: 1, count: byteCount)
+      sender.request(
+        .forward(Forward(id: id, to: receiver.id, lifeSeconds: 8, body: body)),
+        now: world.nodes[node].now)
+    }
+    alice.messages = []
+    for client in called { forward(500, from: alice, to: client, at: 0) }
+    world.run(.milliseconds(300))
+    for client in called {
+      for byteCount in [89, 210] { forward(byteCount, from: client, to: alice, at: 1) }
+    }
+    world.run(.milliseconds(300))
+    for client in called { for _ in 0..<4 { forward(43, from: alice, to: client, at: 0) } }
+    world.run(.seconds(1))
+    let statuses = alice.messages.compactMap {
+      if case .forwardResult(let result) = $0 { result.status } else { nil }
+    }
+    #expect(statuses.count == 75 && statuses.allSatisfy { $0 == .forwarded }, "\(statuses)")
+    for client in called { #expect(client.bodies.map(\.body.count) == [500, 43, 43, 43, 43]) }
+  }
+
   @Test func `a name that another node gave is taken, and stays so`() {
     joinAll()
     world.join(carol, 1, name: "alice")

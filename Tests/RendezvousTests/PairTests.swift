@@ -170,7 +170,7 @@ struct PairTests {
     #expect(ask(alice, for: bob, call) == .noRelay)
     try register(program, secret)
     var refused = 0
-    for number in 0..<60 as Range<UInt8> {
+    for number in 0..<180 as Range<UInt8> {
       let call = try #require(CallID(Array(repeating: number, count: 16)))
       alice.request(
         .pair(PairRequest(peer: bob.id, call: call, program: .every)), now: server.now)

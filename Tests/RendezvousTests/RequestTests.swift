@@ -48,16 +48,16 @@ struct RequestTests {
     #expect(lookUp(.id(bob.id)) == LookUpResult(request: 1, status: .offline, card: card))
   }
 
-  @Test func `answers twenty look-ups at once and ten a second, and says when it is too many`() {
-    for request in UInt32(0)..<25 {
+  @Test func `answers 128 look-ups at once and ten a second, and says when it is too many`() {
+    for request in UInt32(0)..<133 {
       alice.request(.lookUp(LookUp(request: request, target: .id(bob.id))), now: server.now)
     }
     server.run(.milliseconds(20))
     let statuses = alice.messages.compactMap { message -> LookUpResult.Status? in
       if case .lookUpResult(let result) = message { result.status } else { nil }
     }
-    #expect(statuses.count == 25)
-    #expect(statuses.count { $0 == .online } == 20)
+    #expect(statuses.count == 133)
+    #expect(statuses.count { $0 == .online } == 128)
     #expect(statuses.count { $0 == .tooManyRequests } == 5)
     server.run(.milliseconds(1000))
     #expect(lookUp(.id(bob.id))?.status == .online)
@@ -89,8 +89,8 @@ struct RequestTests {
     #expect(forward(to: TestClient(3).id) == .notOnline)
     #expect(forward(Array(repeating: 0, count: 4097), to: bob.id) == .bodyTooLong)
     #expect(forward(to: alice.id) == .notAllowed)
-    // Three of the twenty are used; of thirty more at once seventeen or a few more fit.
-    for _ in 0..<30 {
+    // Three of forty are used; of fifty more at once 37 or a few more fit.
+    for _ in 0..<50 {
       alice.request(
         .forward(
           Forward(

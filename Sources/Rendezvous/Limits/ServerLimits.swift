@@ -55,22 +55,24 @@ package struct ServerLimits: Sendable {
   /// FORWARD of one client beside answers (`ForwardCredits`): 32 calls at once of a program in many
   /// channels, and retries of some.
   package var forwardsPerClient = Rate(perSecond: 10, burst: 40)
-  /// FORWARD of one source to one identity, answers apart: a household or an office calls somebody,
-  /// and one network does not take up all that a person can be sent.
+  /// FORWARD of one source to one identity, answers apart: 32 programs behind one address call a
+  /// program that comes into their channels, and one network does not take up all that a person can
+  /// be sent.
   package var forwardsPerCallee = PrefixRates(
-    host: Rate(perSecond: 5, burst: 20), site: Rate(perSecond: 10, burst: 40),
+    host: Rate(perSecond: 5, burst: 40), site: Rate(perSecond: 10, burst: 40),
     network: Rate(perSecond: 20, burst: 80))
-  /// FORWARDs that wait for one client's acknowledgement, answers apart: a phone rings once, and
-  /// whoever does not take its messages must not hold the server's memory.
-  package var openForwardsPerCallee = 16
-  /// The same of one IPv4 /24 or IPv6 /48.
-  package var openForwardsPerNetwork = 8
+  /// FORWARDs that wait for one client's acknowledgement, answers apart: whoever does not take its
+  /// messages must not hold the server's memory.
+  package var openForwardsPerCallee = 64
+  /// The same of one IPv4 /24 or IPv6 /48: the INVITEs of 32 calls at once.
+  package var openForwardsPerNetwork = 32
   /// Answers that wait for one client's acknowledgement: RINGING and ACCEPT of 32 calls at once.
   package var openAnswersPerCaller = 64
   /// FORWARDs of one sender to one callee that wait: five sends of one invitation.
   package var openForwardsPerPair = 5
-  /// LOOKUP of one client: people dial.
-  package var lookUpsPerClient = Rate(perSecond: 10, burst: 20)
+  /// LOOKUP of one client, and what costs as much: people dial, and a program joins 64 channels at
+  /// once and has 32 calls there, each with a LOOKUP and a PAIR.
+  package var lookUpsPerClient = Rate(perSecond: 10, burst: 128)
   /// LOOKUP of one source: an office dials; whoever asks for everybody who is online needs long.
   package var lookUps = PrefixRates(
     host: Rate(perSecond: 50, burst: 200), site: Rate(perSecond: 100, burst: 400),
