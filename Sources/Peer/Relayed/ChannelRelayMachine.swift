@@ -123,6 +123,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   ) {
     self.revision = max(self.revision, revision)
     members.isExact = isExact
+    let hosts = members.hosts
     keys.setComplete(false, revision: self.revision)
     for uid in members.handleRoster(roster, as: role, now: now) {
       keys.handleLeave(uid, departures[uid] ?? .left, revision: self.revision, now: now)
@@ -130,6 +131,8 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
       pictures?.remove(uid)
       publish(talk.remove(uid), of: uid)
     }
+    watch.handleRoster(memberCount: roster.count)
+    if !members.hosts.isSubset(of: hosts) { watch.expectSound(now: now) }
     settle(now: now)
   }
 

@@ -29,6 +29,8 @@ struct RelayedMembers {
   private var tokens: [UInt32: (joinNumber: UInt64, token: [UInt8])] = [:]
   /// Messages about keys of hosts that could not be verified yet, by uid: of each the newest.
   private var messages: [UInt32: [UInt8]] = [:]
+  /// Of the roster, without ourselves.
+  private(set) var hosts: Set<UInt32> = []
   /// Others of the audience are left out.
   private(set) var isPartial = false
   /// The roster is that of its revision, and nobody is on it who may come back.
@@ -62,6 +64,7 @@ struct RelayedMembers {
   ) -> [UInt32] {
     let audienceCount = members.count { $0.role == .audience }
     isPartial = role == .audience && audienceCount > Self.largeAudience
+    hosts = Set(members.filter { $0.role == .host && $0.uid != own }.map(\.uid))
     let present = Dictionary(members.map { ($0.uid, $0) }) { first, _ in first }
     let gone = known.filter { old in
       guard let present = present[old.uid], Self.isSameStay(present, old) else { return true }

@@ -13,6 +13,11 @@ struct SilenceWatch {
   /// When something of a host came, and something of one that was not silent.
   private var lastMedia: Instant?
   private var lastSound: Instant?
+  /// Since when a host's sound is due that has not begun: there is a session, or one more host.
+  private var expectedSince: Instant?
+  /// Who listens in a small channel asks while nobody is heard as well: whoever speaks next is back
+  /// at a relay that was started again within a round trip.
+  private var isSmall = false
   /// PINGs since `lastReceived`.
   private var questionCount = 0
   private var lastQuestion = Instant.zero
@@ -32,7 +37,18 @@ struct SilenceWatch {
     (lastMedia, lastSound) = (nil, nil)
     isLost = false
     handlePacket(now: now)
+    expectedSince = now
   }
+
+  /// A host has come, or was one already when the session began. A relay that was started again
+  /// since something came of it knows nothing of us, and who listens would not notice.
+  mutating func expectSound(now: Instant) {
+    // Hosts that come one after the other put no question off.
+    if let expectedSince, now - expectedSince < Self.beginning { return }
+    expectedSince = now
+  }
+
+  mutating func handleRoster(memberCount: Int) { isSmall = memberCount <= Self.smallChannel }
 
   /// A packet of the relay has opened.
   ///
@@ -83,8 +99,8 @@ struct SilenceWatch {
     guard questionCount < mostQuestions else { return nil }
     if questionCount > 0 { return lastQuestion + Self.pace }
     return earliest(
-      firstUnanswered.map { $0 + Self.reportPatience }, patience.map { lastReceived + $0 + scatter }
-    )
+      firstUnanswered.map { $0 + Self.reportPatience },
+      patience.map { max(lastReceived + $0, expectedSince ?? .zero) + scatter })
   }
 
   /// When the relay counts as lost.
@@ -98,8 +114,9 @@ struct SilenceWatch {
   /// How long nothing comes to who listens without a reason; `nil` = as long as it may be.
   private var patience: Duration? {
     if isSpoken { return Self.gap }
-    guard let lastMedia, lastReceived - lastMedia < Self.memory else { return nil }
-    return Self.silentGap
+    if let expectedSince, lastReceived - expectedSince < Self.beginning { return Self.beginningGap }
+    let isRemembered = lastMedia.map { lastReceived - $0 < Self.memory } ?? false
+    return isRemembered || isSmall ? Self.silentGap : nil
   }
 
   /// After so many without an answer the relay is lost.
@@ -114,11 +131,18 @@ struct SilenceWatch {
   private static let reportPatience = Duration.milliseconds(450)
   /// Frames of sound come each 20 to 60 ms, and may wait for a narrow line.
   private static let gap = Duration.milliseconds(500)
+  /// The same while sound is to begin, and how long it may take to. Where nobody speaks as yet the
+  /// answers to three or four PINGs show that the relay is there.
+  private static let beginningGap = Duration.milliseconds(300)
+  private static let beginning = Duration.seconds(1)
   /// Of silence one frame comes each second (docs/protocol/relay.md §4), and may be late.
   private static let silentGap = Duration.milliseconds(1200)
   private static let speechPause = Duration.milliseconds(150)
-  /// Where hosts have been quiet for so long, or are gone, the usual PING is enough.
+  /// Where hosts have been quiet for so long, or are gone, the usual PING is enough in a large
+  /// channel.
   private static let memory = Duration.seconds(5)
+  /// As for the rendezvous (`ChannelLimits.smallChannel`).
+  private static let smallChannel = 128
   private static let mostScatter = Duration.milliseconds(100)
   /// From one PING without an answer to the next.
   private static let pace = Duration.milliseconds(120)

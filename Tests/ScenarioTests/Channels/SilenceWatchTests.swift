@@ -32,10 +32,10 @@ struct SilenceWatchTests {
     }
   }
 
-  /// Two hosts, of whom the second says nothing, and two who listen.
-  private func makeWorld(seed: UInt64, _ line: Line) throws -> RelayedWorld {
+  /// Two hosts, of whom the second says nothing, and two or more who listen.
+  private func makeWorld(seed: UInt64, _ line: Line, members: UInt32 = 4) throws -> RelayedWorld {
     let world = try RelayedWorld(seed: seed)
-    for uid in 1...4 as ClosedRange<UInt32> { try world.join(uid, uid > 2 ? .audience : .host) }
+    for uid in 1...members { try world.join(uid, uid > 2 ? .audience : .host) }
     world.run(.seconds(2))
     switch line {
     case .whole: break
@@ -131,6 +131,117 @@ struct SilenceWatchTests {
         let losses = member.steps.count { $0 == .lost }
         #expect(losses == 0, "member \(member.uid), seed \(seed), \(line)")
       }
+    }
+  }
+
+  /// How long it takes until 3, who only listens, has its seat at the relay that was started again.
+  private func isBack(_ world: RelayedWorld, after start: Instant, _ step: () -> Void) -> Int64 {
+    guard let member = world.member(3) else { return .max }
+    let seats = member.steps.count { $0 == .connected }
+    while world.now - start < .seconds(7) {
+      step()
+      if member.steps.count(where: { $0 == .connected }) > seats {
+        return (world.now - start).milliseconds
+      }
+    }
+    return .max
+  }
+
+  /// Method: the relay is started again 5 to 50 ms after a listener has its seat, before it has
+  /// heard anything. Nothing that it does by itself would tell it.
+  @Test func `who has heard nothing yet knows within 2 s that its relay was started again`() throws
+  {
+    for line in [Line.whole, .lossy] {
+      for seed in 41...46 as ClosedRange<UInt64> {
+        let world = try makeWorld(seed: seed, line)
+        world.startRelay()
+        #expect(isBack(world, after: world.now) { world.run(.milliseconds(5)) } < 7000)
+        world.run(.milliseconds(Int64(5 + seed % 4 * 15)))
+        world.startRelay()
+        let took = isBack(world, after: world.now) { talk(world, .sound, .milliseconds(20)) }
+        #expect(took <= 2000, "seed \(seed), \(line)")
+      }
+    }
+  }
+
+  /// Method: nobody speaks for 10 s, the relay is started again, and 0.1 to 0.6 s later a host
+  /// comes.
+  @Test func `in a large channel a host's coming shows within 2 s that the relay is another`()
+    throws
+  {
+    for line in [Line.whole, .lossy] {
+      for seed in 51...52 as ClosedRange<UInt64> {
+        let world = try makeWorld(seed: seed, line, members: 130)
+        talk(world, .nothing, .seconds(10))
+        world.startRelay()
+        talk(world, .nothing, .milliseconds(Int64(100 * (seed - 50))))
+        let start = world.now
+        try world.join(5)
+        let took = isBack(world, after: start) { talk(world, .nothing, .milliseconds(20)) }
+        #expect(took <= 2000, "seed \(seed), \(line)")
+      }
+    }
+  }
+
+  /// Method: nobody speaks for 6 to 10 s, the relay is started again, and hosts speak at once.
+  @Test func `who has listened to nobody for a while knows within 2 s, in a small channel`() throws
+  {
+    for line in [Line.whole, .lossy] {
+      for seed in 71...78 as ClosedRange<UInt64> {
+        let world = try makeWorld(seed: seed, line)
+        talk(world, .sound, .seconds(1))
+        talk(world, .nothing, .milliseconds(Int64(6000 + 500 * (seed - 70))))
+        world.startRelay()
+        let took = isBack(world, after: world.now) { talk(world, .sound, .milliseconds(20)) }
+        #expect(took <= 2000, "seed \(seed), \(line)")
+      }
+    }
+  }
+
+  /// Method: a minute in which the relay answers each PING after 40 ms.
+  @Test func `a room without hosts costs who listens a PING each 1_2 s, a large one none`() {
+    for isSmall in [true, false] {
+      var now = Instant(nanoseconds: 1_000_000_000)
+      var watch = SilenceWatch(chance: 0.5, now: now)
+      watch.handleRoster(memberCount: isSmall ? 128 : 129)
+      var count = 0
+      while let due = watch.nextDeadline(roundTrip: nil), due < Instant(nanoseconds: 61_000_000_000)
+      {
+        now = due
+        if watch.popQuestion(now: now) { count += 1 }
+        now = now + .milliseconds(40)
+        watch.handlePacket(now: now)
+      }
+      #expect(isSmall ? (45...50).contains(count) : count == 0, "\(count) PINGs")
+    }
+  }
+
+  /// Method: the relay answers each PING after 40 ms; hosts come each 0.3 s, and say nothing.
+  @Test func `hosts who come and say nothing cost who listens four PINGs a second`() {
+    var random = RandomSource(seed: 61)
+    for _ in 0..<100 {
+      var now = Instant(nanoseconds: 1_000_000_000)
+      var watch = SilenceWatch(chance: random.unit(), now: now)
+      watch.restart(now: now)
+      var (count, nextHost) = (0, now)
+      while now < Instant(nanoseconds: 31_000_000_000) {
+        if nextHost <= now {
+          watch.expectSound(now: now)
+          nextHost = now + .milliseconds(300)
+        }
+        if watch.popQuestion(now: now) {
+          count += 1
+          now = now + .milliseconds(40)
+          watch.handlePacket(now: now)
+        }
+        let isLost = watch.handleTimeout(roundTrip: nil, now: now)
+        #expect(!isLost)
+        now = now + .milliseconds(10)
+      }
+      #expect((30...120).contains(count), "\(count) PINGs")
+      // The last one has been there for a second: the usual PING is enough.
+      watch.handlePacket(now: now + .seconds(1))
+      #expect(watch.nextDeadline(roundTrip: nil) == nil)
     }
   }
 
