@@ -51,7 +51,7 @@ import Wire
       sent += party.sent().count
     }
     #expect((400...3 * (32 + 3 * 60)).contains(sent), "\(sent)")
-    #expect(party.ledger.ignored[.rateLimited] >= 3380)
+    #expect(party.ledger.ignored[.rateLimited] >= 3388)
   }
 
   /// Method: one more stranger than are told at once, all rejected in one moment.

@@ -123,16 +123,13 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   ) {
     self.revision = max(self.revision, revision)
     members.isExact = isExact
-    let hosts = members.hosts
     keys.setComplete(false, revision: self.revision)
     for uid in members.handleRoster(roster, as: role, now: now) {
       keys.handleLeave(uid, departures[uid] ?? .left, revision: self.revision, now: now)
-      inbox.remove(uid)
-      pictures?.remove(uid)
+      forgetMedia(of: uid)
       publish(talk.remove(uid), of: uid)
     }
-    watch.handleRoster(memberCount: roster.count)
-    if !members.hosts.isSubset(of: hosts) { watch.expectSound(now: now) }
+    watch.handleRoster(roster, own: settings.own.uid, now: now)
     settle(now: now)
   }
 

@@ -12,7 +12,15 @@ struct RelayedMembers {
     var member: ChannelMember
     var card: ContactCard?
     var nextQuestion: Instant
+    var lastQuestion: Instant?
     var questionCount = 0
+
+    /// It shows that its card is there: who is asked for each second is asked for at once, but as
+    /// often as others at the most.
+    mutating func hurry(now: Instant) {
+      guard let lastQuestion else { return }
+      nextQuestion = min(nextQuestion, max(now, lastQuestion + RelayedMembers.quickPause))
+    }
   }
 
   /// One whose card, and token where the channel has a key, we have checked.
@@ -29,8 +37,6 @@ struct RelayedMembers {
   private var tokens: [UInt32: (joinNumber: UInt64, token: [UInt8])] = [:]
   /// Messages about keys of hosts that could not be verified yet, by uid: of each the newest.
   private var messages: [UInt32: [UInt8]] = [:]
-  /// Of the roster, without ourselves.
-  private(set) var hosts: Set<UInt32> = []
   /// Others of the audience are left out.
   private(set) var isPartial = false
   /// The roster is that of its revision, and nobody is on it who may come back.
@@ -64,7 +70,6 @@ struct RelayedMembers {
   ) -> [UInt32] {
     let audienceCount = members.count { $0.role == .audience }
     isPartial = role == .audience && audienceCount > Self.largeAudience
-    hosts = Set(members.filter { $0.role == .host && $0.uid != own }.map(\.uid))
     let present = Dictionary(members.map { ($0.uid, $0) }) { first, _ in first }
     let gone = known.filter { old in
       guard let present = present[old.uid], Self.isSameStay(present, old) else { return true }
@@ -90,11 +95,12 @@ struct RelayedMembers {
     tokens[uid] = (joinNumber, token)
   }
 
-  /// A message about keys has come of a host before it was verified. Nothing is done with it until
-  /// then. Whoever sends one has its seat, so its card is there.
+  /// A message about keys has come of a member before it was verified. Of a host's nothing is done
+  /// with it until then. Whoever sends one has its seat, so its card is there.
   mutating func keepMessage(_ bytes: [UInt8], of uid: UInt32, now: Instant) {
-    guard let index = strangers.firstIndex(where: { $0.member.uid == uid }),
-      strangers[index].member.role == .host,
+    guard let index = strangers.firstIndex(where: { $0.member.uid == uid }) else { return }
+    strangers[index].hurry(now: now)
+    guard strangers[index].member.role == .host,
       messages[uid] != nil || messages.count < Self.mostMessages
     else { return }
     if messages[uid] == nil {
@@ -183,6 +189,7 @@ struct RelayedMembers {
     let due = strangers.firstIndex { $0.card == nil && $0.nextQuestion <= now }
     guard let due else { return nil }
     strangers[due].nextQuestion = now + Self.pause(after: strangers[due].questionCount)
+    strangers[due].lastQuestion = now
     strangers[due].questionCount += 1
     return strangers[due].member.uid
   }
@@ -193,8 +200,10 @@ struct RelayedMembers {
 
   /// Whose card the relay does not have yet takes its seat within a round trip or two, or is gone.
   private static func pause(after count: Int) -> Duration {
-    count < 12 ? min(.milliseconds(20 << Int64(min(count, 4))), .milliseconds(250)) : .seconds(1)
+    count < 12 ? min(.milliseconds(20 << Int64(min(count, 4))), quickPause) : .seconds(1)
   }
+
+  private static let quickPause = Duration.milliseconds(250)
 
   /// `nil` while one is needed and has not come.
   private func token(of member: ChannelMember) -> [UInt8]? {

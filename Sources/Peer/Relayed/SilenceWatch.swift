@@ -1,4 +1,6 @@
+import Channels
 import Primitives
+import Wire
 
 /// Whether the relay is still there (docs/protocol/relay.md §4). A member that sends hears its
 /// reports, and one that listens hears hosts. Where neither comes when it is due the relay is asked
@@ -13,11 +15,13 @@ struct SilenceWatch {
   /// When something of a host came, and something of one that was not silent.
   private var lastMedia: Instant?
   private var lastSound: Instant?
-  /// Since when a host's sound is due that has not begun: there is a session, or one more host.
-  private var expectedSince: Instant?
+  /// Since when, and until when, a host's sound is to begin: there is a session, or one more host.
+  private var beginning: (since: Instant, until: Instant)?
   /// Who listens in a small channel asks while nobody is heard as well: whoever speaks next is back
   /// at a relay that was started again within a round trip.
   private var isSmall = false
+  /// Join numbers of the roster's hosts, without ourselves.
+  private var hosts: Set<UInt64> = []
   /// PINGs since `lastReceived`.
   private var questionCount = 0
   private var lastQuestion = Instant.zero
@@ -37,18 +41,31 @@ struct SilenceWatch {
     (lastMedia, lastSound) = (nil, nil)
     isLost = false
     handlePacket(now: now)
-    expectedSince = now
+    beginning = (now, now + Self.beginningTime)
   }
 
-  /// A host has come, or was one already when the session began. A relay that was started again
-  /// since something came of it knows nothing of us, and who listens would not notice.
-  mutating func expectSound(now: Instant) {
+  /// A host has come. A relay that was started again since something came of it knows nothing of
+  /// us, and who listens would not notice.
+  private mutating func handleHost(now: Instant) {
+    let end = now + Self.beginningTime
+    guard let former = beginning, now < former.until || !mayBegin(after: former.since, now: now)
+    else { return beginning = (now, end) }
     // Hosts that come one after the other put no question off.
-    if let expectedSince, now - expectedSince < Self.beginning { return }
-    expectedSince = now
+    if isSmall { beginning = (former.since, end) }
   }
 
-  mutating func handleRoster(memberCount: Int) { isSmall = memberCount <= Self.smallChannel }
+  /// In a large channel one member that comes and goes must not make thousands ask all the time.
+  private func mayBegin(after former: Instant, now: Instant) -> Bool {
+    isSmall || now - former >= Self.memory
+  }
+
+  /// The roster of the channel has changed.
+  mutating func handleRoster(_ members: [ChannelMember], own: UInt32, now: Instant) {
+    isSmall = members.count <= Self.smallChannel
+    let former = hosts
+    hosts = Set(members.filter { $0.role == .host && $0.uid != own }.map(\.joinNumber))
+    if !hosts.isSubset(of: former) { handleHost(now: now) }
+  }
 
   /// A packet of the relay has opened.
   ///
@@ -98,15 +115,16 @@ struct SilenceWatch {
     if isLost { return max(lastReceived, lastQuestion) + Self.lostPace }
     guard questionCount < mostQuestions else { return nil }
     if questionCount > 0 { return lastQuestion + Self.pace }
-    return earliest(
-      firstUnanswered.map { $0 + Self.reportPatience },
-      patience.map { max(lastReceived + $0, expectedSince ?? .zero) + scatter })
+    let own = firstUnanswered.map { $0 + Self.reportPatience }
+    return earliest(own, earliest(patience.map { lastReceived + $0 + scatter }, firstQuestion))
   }
 
   /// When the relay counts as lost.
   private func end(_ roundTrip: Duration?) -> Instant? {
     let reported = firstUnanswered.map { $0 + Self.silence }
-    guard patience != nil, questionCount >= mostQuestions else { return reported }
+    guard patience != nil || firstQuestion != nil, questionCount >= mostQuestions else {
+      return reported
+    }
     let trip = min(roundTrip ?? .zero, Self.silence)
     return earliest(reported, lastQuestion + Self.answerTime + trip)
   }
@@ -114,9 +132,15 @@ struct SilenceWatch {
   /// How long nothing comes to who listens without a reason; `nil` = as long as it may be.
   private var patience: Duration? {
     if isSpoken { return Self.gap }
-    if let expectedSince, lastReceived - expectedSince < Self.beginning { return Self.beginningGap }
     let isRemembered = lastMedia.map { lastReceived - $0 < Self.memory } ?? false
     return isRemembered || isSmall ? Self.silentGap : nil
+  }
+
+  /// When nothing has come although sound is to begin.
+  private var firstQuestion: Instant? {
+    guard let beginning, lastReceived < beginning.until else { return nil }
+    let wait = isSmall ? scatter : scatter * Self.largeScatter
+    return max(lastReceived + Self.beginningGap, beginning.since) + wait
   }
 
   /// After so many without an answer the relay is lost.
@@ -134,15 +158,16 @@ struct SilenceWatch {
   /// The same while sound is to begin, and how long it may take to. Where nobody speaks as yet the
   /// answers to three or four PINGs show that the relay is there.
   private static let beginningGap = Duration.milliseconds(300)
-  private static let beginning = Duration.seconds(1)
+  private static let beginningTime = Duration.seconds(1)
+  /// Thousands do not ask within a tenth of a second because one host has come.
+  private static let largeScatter = 10
   /// Of silence one frame comes each second (docs/protocol/relay.md §4), and may be late.
   private static let silentGap = Duration.milliseconds(1200)
   private static let speechPause = Duration.milliseconds(150)
   /// Where hosts have been quiet for so long, or are gone, the usual PING is enough in a large
   /// channel.
   private static let memory = Duration.seconds(5)
-  /// As for the rendezvous (`ChannelLimits.smallChannel`).
-  private static let smallChannel = 128
+  private static let smallChannel = ChannelLimits().smallChannel
   private static let mostScatter = Duration.milliseconds(100)
   /// From one PING without an answer to the next.
   private static let pace = Duration.milliseconds(120)

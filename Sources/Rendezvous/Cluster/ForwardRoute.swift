@@ -126,13 +126,15 @@ struct Delivery {
   ) -> Bool {
     let sender = (id: body.from, network: network)
     if let index = machine.exchange(of: callee),
-      !machine.exchanges[index].forwards.hasRoom(for: sender, machine.limits)
+      !machine.exchanges[index].forwards.hasRoom(
+        for: sender, byteCount: message.count, machine.limits)
     {
       return false
     }
     guard let tag = machine.send(message, to: callee, life: life, now: now) else { return false }
     machine.withOpenExchange(of: callee) {
-      $0.forwards.append(.init(tag: tag, from: sender.id, network: sender.network))
+      $0.forwards.append(
+        .init(tag: tag, from: sender.id, network: sender.network, byteCount: message.count))
     }
     return true
   }

@@ -21,7 +21,7 @@ struct Exchange: Sendable {
   var strayResponse: (frame: PathResponseFrame, to: DatagramPath)?
   /// An address that the client seems to have moved to.
   var move: AddressMove?
-  /// FORWARDED messages that the client has not acknowledged, at most 16, and 64 answers.
+  /// FORWARDED messages that the client has not acknowledged, at most 64, and 64 answers.
   var forwards: [OpenForward] = []
   /// When it next has something to do by itself; kept by the wheel.
   var alarm: UInt64?
@@ -36,6 +36,7 @@ struct Exchange: Sendable {
     var from: PeerID
     /// Where it is from, to count by network; `nil` for an answer.
     var network: UInt64?
+    var byteCount: Int
   }
 
   private static let unusedChannel = MessageChannel(limits: .rendezvous)

@@ -66,6 +66,11 @@ package struct ServerLimits: Sendable {
   package var openForwardsPerCallee = 64
   /// The same of one IPv4 /24 or IPv6 /48: the INVITEs of 32 calls at once.
   package var openForwardsPerNetwork = 32
+  /// Bytes of the same: half of what may wait and be under way to a client, so that there is room
+  /// for answers, and for what the rendezvous says itself.
+  package var openForwardBytesPerCallee = 48 << 10
+  /// Those of one IPv4 /24 or IPv6 /48: 32 INVITEs are 20 KiB.
+  package var openForwardBytesPerNetwork = 24 << 10
   /// Answers that wait for one client's acknowledgement: RINGING and ACCEPT of 32 calls at once.
   package var openAnswersPerCaller = 64
   /// FORWARDs of one sender to one callee that wait: five sends of one invitation.

@@ -79,12 +79,20 @@ extension RendezvousMachine {
 
 extension [Exchange.OpenForward] {
   /// Whether one more of the sender may be under way to the same program.
-  func hasRoom(for sender: (id: PeerID, network: UInt64?), _ limits: ServerLimits) -> Bool {
+  func hasRoom(
+    for sender: (id: PeerID, network: UInt64?), byteCount: Int, _ limits: ServerLimits
+  ) -> Bool {
     guard count(where: { $0.from == sender.id }) < limits.openForwardsPerPair else { return false }
     guard let network = sender.network else {
       return count(where: { $0.network == nil }) < limits.openAnswersPerCaller
     }
-    return count(where: { $0.network != nil }) < limits.openForwardsPerCallee
-      && count(where: { $0.network == network }) < limits.openForwardsPerNetwork
+    let begun = filter { $0.network != nil }
+    let near = begun.filter { $0.network == network }
+    return begun.count < limits.openForwardsPerCallee
+      && near.count < limits.openForwardsPerNetwork
+      && begun.byteCount + byteCount <= limits.openForwardBytesPerCallee
+      && near.byteCount + byteCount <= limits.openForwardBytesPerNetwork
   }
+
+  private var byteCount: Int { reduce(0) { $0 + $1.byteCount } }
 }

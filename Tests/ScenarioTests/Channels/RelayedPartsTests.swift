@@ -146,6 +146,27 @@ struct RelayedPartsTests {
     #expect(times.prefix(7) == [0, 20, 40, 80, 160, 250, 250] && times.suffix(2) == [1000, 1000])
   }
 
+  /// Method: its card is asked for each second; then a message of it comes each 100 ms.
+  @Test func `a member whose messages come has its card asked for each 250 ms`() throws {
+    var members = RelayedMembers(try #require(ChannelIdentity("tea")), own: 1)
+    let member = ChannelMember(uid: 2, role: .audience, joinNumber: 5, id: identity(2).id)
+    var now = Instant(nanoseconds: 1)
+    _ = members.handleRoster([member], now: now)
+    for _ in 0..<15 {
+      now = members.nextDeadline ?? now
+      _ = members.popQuestion(now: now)
+    }
+    #expect(members.nextDeadline == now + .seconds(1))
+    var asked: [Int64] = []
+    for step in 1...20 as ClosedRange<Int64> {
+      let time = now + .milliseconds(100 * step)
+      members.keepMessage([3], of: 2, now: time)
+      if members.popQuestion(now: time) != nil { asked.append(100 * step) }
+    }
+    #expect(asked == [300, 600, 900, 1200, 1500, 1800])
+    #expect(members.popMessage(of: 2) == nil, "of the audience nothing is kept")
+  }
+
   @Test func `a host that becomes one of a large audience is verified no more`() throws {
     let tea = try #require(ChannelIdentity("tea"))
     var members = RelayedMembers(tea, own: 1)
