@@ -36,6 +36,10 @@ package struct ChannelLimits: Sendable {
   /// A member that is back within it was never away. It counts from a period after the last SYNC:
   /// a death is told at the seeds' 20 s at the latest where the period is short.
   package var silence = Duration.milliseconds(19_500)
+  /// The same of a member after which another program of its identity has come: a program that
+  /// died and was started again has nothing to do with its former stay, and others cannot call one
+  /// identity twice.
+  package var followedSilence = Duration.seconds(2)
   /// From one SYNC to the next.
   package var period = Duration.seconds(1)
   /// The same in a small channel, while the server is not full: 20 s less `silence`, and less two

@@ -206,7 +206,7 @@ package struct ForwardingCounters: Equatable, Sendable {
       ("keys_forwarded", "Sealed keys passed on.", keysForwarded),
       ("messages_forwarded", "Copies of hosts' messages passed on.", messagesForwarded),
       ("messages_not_allowed", "Messages of who may send none.", messagesNotAllowed),
-      ("cards_sent", "Contact cards of members told.", cardsSent),
+      ("member_cards_sent", "Contact cards of members told.", cardsSent),
       ("pictures_received", "Fragments of hosts' pictures.", picturesReceived),
       ("pictures_forwarded", "Packets with a fragment that left.", picturesForwarded),
       ("pictures_repeated", "Fragments that were asked for again.", picturesRepeated),

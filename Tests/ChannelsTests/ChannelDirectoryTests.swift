@@ -32,6 +32,52 @@ import Wire
     }
   }
 
+  /// Method: a program joins; 0.1 s later another one of its identity does. Of the first one nothing
+  /// comes for so long.
+  @Test(arguments: [0, 1500, 3000])
+  func `a program that was started anew takes its former stay's place within 3 s`(
+    pause: Int64
+  ) throws {
+    let tea = try room("tea")
+    var server = ChannelDirectory(random: RandomSource(seed: 5))
+    var now = Instant(nanoseconds: 1_000_000_000)
+    let one = PeerID(word0: 1, word1: 1, word2: 1, word3: 1)
+    let two = PeerID(word0: 2, word1: 1, word2: 1, word3: 1)
+    let programs = [(one, 1), (two, 2), (one, 3)].map { id, presence in
+      ChannelProgram(id: id, presence: PresenceID(rawValue: UInt64(presence)))
+    }
+    func say(_ content: ChannelRequest.Content, _ program: ChannelProgram) {
+      server.handle(
+        ChannelRequest(
+          channel: tea.id, stay: program.presence.rawValue, number: 0, content), from: program,
+        at: ChannelSource(host: 1, network: 2), mayCheck: true, unixMilliseconds: 1_000_000,
+        now: now)
+      while server.pollNotice() != nil {}
+    }
+    for program in programs {
+      say(.join(ChannelJoin(role: .host, uid: 0, name: tea.name)), program)
+      now = now + .milliseconds(100)
+    }
+    let former = try #require(server.members(of: tea.id).min { $0.joinNumber < $1.joinNumber })
+    let start = now
+    var gone: Duration?
+    while now < start + .seconds(15) {
+      now = now + .milliseconds(50)
+      if (now - start).milliseconds % 400 == 0 {
+        for program in programs {
+          if program.presence.rawValue == 1, now - start < .milliseconds(pause) { continue }
+          say(.sync(RosterPosition(epoch: 0, revision: 0)), program)
+        }
+      }
+      if let due = server.nextDeadline, due <= now { server.handleTimeout(now: now) }
+      while server.pollNotice() != nil {}
+      if gone == nil, !server.members(of: tea.id).contains(former) { gone = now - start }
+    }
+    // Both stay where both are there, also after an outage that a line may have.
+    #expect(server.memberCount == (pause < 3000 ? 3 : 2))
+    #expect(pause < 3000 ? gone == nil : (.seconds(2)...(.seconds(3))).contains(gone ?? .zero))
+  }
+
   @Test func `in a large channel a death is told up to 20_6 s after it`() throws {
     var limits = ChannelLimits()
     limits.smallChannel = 1

@@ -45,7 +45,23 @@ struct ChannelWayTests {
     #expect(update(&last, 18, 18, 0) == .refuse && update(&last, 18, 18, 100) == nil)
     var relay = ChannelWay(.relay)
     #expect(update(&relay, 1, 1, 0) == .startRelay)
-    #expect(!relay.makesCalls(now: at(5000)) && !relay.takesCalls(now: at(5000)))
+    #expect(!relay.makesCalls(now: at(1400)) && !relay.takesCalls(now: at(1400)))
+  }
+
+  @Test func `who does not reach the relay that it was granted calls all meanwhile`() {
+    for choice in [ChannelMedia.Way.relay, .auto] {
+      var way = ChannelWay(choice)
+      #expect(update(&way, 5, 5, 0) == .startRelay)
+      #expect(!way.makesCalls(now: at(1400)) && !way.callsAll)
+      way.handleLost()
+      #expect(way.makesCalls(now: at(1500)) && way.takesCalls(now: at(1500)) && way.callsAll)
+      way.handleConnected()
+      #expect(update(&way, 5, 5, 2000) == nil)
+      #expect(!way.makesCalls(now: at(2000)) && !way.callsAll && way.isRelayed)
+      // One that was reached is lost for the others as well: the IDs decide who calls.
+      way.handleLost()
+      #expect(way.makesCalls(now: at(3000)) && !way.callsAll)
+    }
   }
 
   @Test func `by the relay only there is no call, whatever happens to the relay`() {

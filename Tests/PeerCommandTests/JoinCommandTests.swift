@@ -91,6 +91,19 @@ struct JoinCommandTests {
     #expect(saved.contains { $0 != 0 })
   }
 
+  @Test func `a folder that is missing is told before anybody is heard`() throws {
+    let folder = try TemporaryFolder()
+    for option in ["--save-each", "--save-video"] {
+      let end = option == "--save-each" ? "wav" : "ivf"
+      let missing = try command("tea \(option) \(folder.file("none/{uid}.\(end)"))")
+      #expect(throws: MediaFileError.self) { try RoomSound(missing) }
+      let there = try command("tea \(option) \(folder.file("{uid}.\(end)"))")
+      _ = try RoomSound(there)
+    }
+    let left = try FileManager.default.contentsOfDirectory(atPath: folder.file(""))
+    #expect(left.isEmpty, "\(left)")
+  }
+
   @Test func `a file of its own for whoever comes, also after hundreds who came and went`() throws {
     let folder = try TemporaryFolder()
     let each = folder.file("{uid}.wav")

@@ -1,3 +1,4 @@
+import Forwarding
 import Rendezvous
 import Testing
 
@@ -20,6 +21,20 @@ import Testing
         c_info{version="1.2",commit="3f"} 1
 
         """)
+  }
+
+  @Test func `no name is there twice`() {
+    var relay = MetricsText()
+    relay.add(ForwardingCounters(), ServerGauges(), ServerCounters())
+    relay.add(PairCounters(), pairCount: 0)
+    var server = MetricsText()
+    server.add(ServerCounters(), ServerGauges())
+    for text in [relay.text, server.text] {
+      let names = text.split(separator: "\n").filter { $0.hasPrefix("# TYPE ") }
+        .map { $0.split(separator: " ")[2] }
+      let twice = Dictionary(grouping: names) { $0 }.filter { $0.value.count > 1 }.keys
+      #expect(names.count > 20 && twice.isEmpty, "\(twice.sorted())")
+    }
   }
 
   @Test func `reasons are labels, and all are there from the start`() {

@@ -785,6 +785,51 @@ def channel_relay_killed_under_audience(lab):
     return relay_killed(lab, "audience")
 
 
+@scenario
+def channel_relay_out_of_reach(lab):
+    """A relay is registered, and answers nobody: who wants it talks host to host meanwhile."""
+    with_relay(lab, "--public", f"{ADDRESS['r']}:7599")
+    tone(lab.path("low.wav"), 440, 30)
+    way = ("--relay", "--duration", "8")
+    alice = joined(lab, "a", *way, "--play", lab.path("low.wav"), identity="alice")
+    bob = joined(lab, "b", *way, "--save", lab.path("bob.wav"), identity="bob")
+    bob.wait_line(lambda line: line.get("name") == "relayLost", 5)
+    for program in (alice, bob):
+        equal(program.wait(20), 0, f"exit code ({program.describe()})")
+    for second in (1, 3):
+        found = level(lab.path("bob.wav"), 440, second)
+        equal(found > 4000, True, f"440 Hz at bob, second {second} ({found:.0f})")
+
+
+@scenario
+def channel_member_started_anew(lab):
+    """A member of a mesh is killed and comes back at once: heard, and hears, long before 20 s."""
+    lab.rendezvous()
+    for name, hertz in (("low", 440), ("high", 700)):
+        tone(lab.path(name + ".wav"), hertz, 40)
+    alice = joined(
+        lab, "a", "--play", lab.path("low.wav"), "--save", lab.path("alice.wav"),
+        "--duration", "20", identity="alice",
+    )  # fmt: skip
+    play = ("--play", lab.path("high.wav"))
+    bob = joined(lab, "b", *play, "--duration", "20", identity="bob")
+    bob.wait_line(lambda line: line.get("name") == "firstFrameReceived", 8)
+    time.sleep(2)
+    bob.kill()
+    began = time.monotonic()
+    again = joined(
+        lab, "b", *play, "--save", lab.path("bob.wav"), "--duration", "10", identity="bob"
+    )
+    again.wait_line(lambda line: line.get("name") == "firstFrameReceived", 12)
+    took = time.monotonic() - began
+    equal(took <= 6, True, f"seconds until who came back heard ({took:.1f})")
+    for program in (again, alice):
+        equal(program.wait(30), 0, f"exit code ({program.describe()})")
+    found = level(lab.path("alice.wav"), 700, 11)
+    equal(found > 4000, True, f"700 Hz at alice 6 s or more after ({found:.0f})")
+    return f"heard after {took:.1f} s"
+
+
 def relay_killed(lab, role):
     relay = with_relay(lab)
     alice, bob = talk_by_relay(lab, 14, role)

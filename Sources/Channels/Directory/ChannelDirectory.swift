@@ -242,7 +242,7 @@ package struct ChannelDirectory: Sendable {
 
   /// When a member counts as lost.
   private func silenceEnd(of member: RoomMember) -> Instant {
-    member.heard + member.period + limits.silence
+    member.heard + member.period + (member.isFollowed ? limits.followedSilence : limits.silence)
   }
 
   private mutating func look(

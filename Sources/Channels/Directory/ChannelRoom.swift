@@ -19,6 +19,8 @@ struct RoomMember {
   var answered: ChannelResult?
   /// A notice to it was lost.
   var isBehind = false
+  /// Another program of its identity has come since: it may be this one, started anew.
+  var isFollowed = false
   var meter = RequestMeter()
 
   var uid: UInt32 { stated.uid }
@@ -69,6 +71,9 @@ struct ChannelRoom {
   }
 
   mutating func insert(_ member: RoomMember, _ limits: ChannelLimits) {
+    for index in members.indices where members[index].stated.id == member.stated.id {
+      members[index].isFollowed = true
+    }
     members.insert(member, at: place(of: member.uid))
     uids[member.program] = member.uid
     if member.stated.role == .host { hostCount += 1 }

@@ -231,11 +231,16 @@ public actor ChannelRelay {
   /// What is granted may be gone already.
   private func watchSeat(at relay: PeerID) {
     Task {
-      guard await rests(GrantQuestion.seatPatience), place?.relay == relay, toldRefusal == nil,
-        driver?.readMachine({ $0.isConnected }) == false
-      else { return }
+      guard await rests(GrantQuestion.seatPatience), isWithoutSeat(at: relay) else { return }
       askAgain(after: .zero, lost: relay)
+      guard await rests(GrantQuestion.tellingPatience), isWithoutSeat(at: relay) else { return }
+      options.onStep(.lost)
     }
+  }
+
+  private func isWithoutSeat(at relay: PeerID) -> Bool {
+    place?.relay == relay && toldRefusal == nil
+      && driver?.readMachine { $0.isConnected } == false
   }
 
   private func askAgain(after wait: Duration, lost: PeerID? = nil) {

@@ -53,7 +53,7 @@ public enum PictureFallback: String, Sendable, CaseIterable {
 public enum ChannelRelayStep: Sendable, Equatable {
   /// The seat is taken.
   case connected
-  /// Nothing comes from the relay any more; it is being tried.
+  /// Nothing comes from the relay, or nothing any more; it is being tried.
   case lost
   /// The relay gives no seat; it is being tried. Told once of each reason until there is a seat.
   case refused(RelayRefusal)

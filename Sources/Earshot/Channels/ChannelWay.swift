@@ -30,6 +30,8 @@ struct ChannelWay {
   private(set) var isUnavailable = false
   /// The relay had no room for us when it was asked last.
   private(set) var isFull = false
+  /// The relay that was granted has not answered; the others may have their seats.
+  private var isUnreached = false
   private var isRefused = false
 
   init(_ choice: Choice) { self.choice = choice }
@@ -72,9 +74,13 @@ struct ChannelWay {
     isConnected = true
     isUnavailable = false
     isFull = false
+    isUnreached = false
   }
 
-  mutating func handleLost() { isConnected = false }
+  mutating func handleLost() {
+    isConnected = false
+    if case .joining = state { isUnreached = true }
+  }
 
   mutating func handleUnavailable() { isUnavailable = true }
 
@@ -92,7 +98,7 @@ struct ChannelWay {
     return switch state {
     case .mesh, .returning: true
     case .joining(let since):
-      choice == .auto && (isUnavailable || isFull || now >= since + Self.patience)
+      (choice == .auto && (isUnavailable || isFull)) || now >= since + Self.patience
     case .relay: !isConnected
     }
   }
@@ -102,7 +108,9 @@ struct ChannelWay {
 
   /// Whether all are to be called, also those who are to call us by their IDs: they do not know
   /// that we have no seat.
-  var callsAll: Bool { isFull && choice == .auto && state != .mesh }
+  var callsAll: Bool {
+    choice != .relayOnly && state != .mesh && (isUnreached || (isFull && choice == .auto))
+  }
 
   /// Whether calls are to end as soon as the relay does what they do.
   var endsCalls: Bool { state == .relay && isConnected }

@@ -71,6 +71,8 @@ struct GrantQuestion {
   private static let lossRepetitions = 10
   /// For a seat to be taken by a new grant before its relay counts as lost.
   static let seatPatience = Duration.seconds(1)
+  /// For the same until that is told; members call each other then (`ChannelWay`).
+  static let tellingPatience = Duration.milliseconds(600)
 
   /// Roles may change as often within two seconds.
   private static let most = 4

@@ -32,7 +32,7 @@ extension EarshotError {
     guard let fault else {
       return EarshotError(
         .tokenNeeded, "The rendezvous admits only holders of an access token.",
-        advice: "Ask its operator for one, and give it with --token FILE.")
+        advice: "Ask its operator for one, and give it with --token FILE (join: --access-token).")
     }
     if fault == .expired {
       return EarshotError(

@@ -96,7 +96,7 @@ enum ChannelWords {
     case .interrupted: "no contact"
     case .contactLost: "no contact for 20 minutes"
     case .left: "left"
-    case .dropped: "not heard for 20 s"
+    case .dropped: "not heard any more"
     case .becameAudience: "listens from now on"
     case .tokenExpired: "the token has ended"
     case .removed: "removed"

@@ -39,6 +39,10 @@ package final class RoomSound: Sendable {
     video = command.video
     isLooped = command.isLooped
     overwrites = command.online.overwrites
+    // What is in the way of a member's file is told before anybody is heard.
+    for pattern in [each, video.saveName(call: 1)].compactMap({ $0 }) {
+      _ = try PendingFile.open(Self.name(pattern, 0, command.room), overwrites: true)
+    }
     saved = try AudioFileSink(command.save, channelCount: 1, overwrites: overwrites)
     mix = ChannelMix(saved, hold: Self.hold)
   }

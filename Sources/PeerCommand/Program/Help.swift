@@ -288,8 +288,8 @@ package enum Help {
 
     Registers, and waits for calls; a rendezvous that is away is waited for.
 
-      --accept             accept every call               (default without a terminal)
-      --reject REASON      refuse every call
+      --accept             accept every call               (without a terminal this or
+      --reject REASON      refuse every call                --reject has to be said)
       --ask                ask, y or n                     (default on a terminal)
       --from WHO           who may ring, and is talked with where a call becomes a channel: known
                            (pinned), verified, names that are pinned, or IDs, with commas
