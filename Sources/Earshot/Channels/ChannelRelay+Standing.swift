@@ -6,9 +6,7 @@ internal import Reactor
 extension ChannelRelay {
   /// Whether a member has a seat at the relay: it shows the cards of those, and they were verified.
   /// Of up to 17 members it is asked again for cards of whom nothing comes.
-  public func isSeated(_ uid: UInt32) -> Bool {
-    driver?.readMachine { $0.isSeated(uid) } ?? false
-  }
+  public func isSeated(_ uid: UInt32) -> Bool { driver?.readMachine { $0.isSeated(uid) } ?? false }
 
   /// How many members we have verified, and what people compare; empty in a large audience, which
   /// verifies hosts alone.

@@ -5,9 +5,7 @@ internal import Reactor
 
 /// What becomes of streams, and what is told of them.
 extension ChannelRelay {
-  func emit(_ steps: [ChannelRelayStep]) {
-    for step in steps { options.onStep(step) }
-  }
+  func emit(_ steps: [ChannelRelayStep]) { for step in steps { options.onStep(step) } }
 
   func beginPlaying(_ uid: UInt32) throws {
     try sound.beginPlaying(

@@ -231,14 +231,15 @@ public actor ChannelRelay {
   /// What is granted may be gone already.
   private func watchSeat(at relay: PeerID) {
     Task {
-      guard await rests(GrantQuestion.seatPatience), isWithoutSeat(at: relay) else { return }
+      guard await rests(GrantQuestion.seatPatience), isUnanswered(by: relay) else { return }
       askAgain(after: .zero, lost: relay)
-      guard await rests(GrantQuestion.tellingPatience), isWithoutSeat(at: relay) else { return }
-      options.onStep(.lost)
+      if await rests(GrantQuestion.tellingPatience), isUnanswered(by: relay) {
+        options.onStep(.lost)
+      }
     }
   }
 
-  private func isWithoutSeat(at relay: PeerID) -> Bool {
+  private func isUnanswered(by relay: PeerID) -> Bool {
     place?.relay == relay && toldRefusal == nil
       && driver?.readMachine { $0.isConnected } == false
   }

@@ -31,15 +31,33 @@ struct BucketLineTests {
   ]
 
   /// Goal: 90 % of the best level that the line carries beside the sound, and no longer than 2 s
-  /// without any picture once the line is known.
+  /// without any picture once the line is known. The moments of the cameras are drawn six times:
+  /// none of them has such a pause, and on average they have that level.
   @Test(arguments: lines)
   private func `pictures stay where a bucket lets bursts pass`(line: Line) throws {
-    let world = try RelayedWorld(seed: line.seed)
+    var sum = 0
+    for draw in 0..<6 as Range<UInt64> {
+      let (bits, pause) = try show(line, seed: line.seed + 10 * draw)
+      let told =
+        "figure: bucket: \(line.testDescription), draw \(draw): \(bits) bit/s, pause \(pause)"
+      print(told)
+      #expect(pause <= .seconds(2), "\(told)")
+      #expect(bits >= line.least * 9 / 10, "\(told)")
+      sum += bits
+    }
+    #expect(sum / 6 >= line.least, "\(line.testDescription): \(sum / 6) bit/s")
+  }
+
+  /// Bit/s of pictures, and the longest time without one.
+  private func show(_ line: Line, seed: UInt64) throws -> (bits: Int, pause: Duration) {
+    let world = try RelayedWorld(seed: seed)
+    var random = RandomSource(seed: seed)
     world.bucket = line.bucket
     for host in line.hosts {
       try world.join(
         host, pictures: RelayedWorld.pictures(sends: true, receives: false, hasLow: true))
       world.member(host)?.pattern = TemporalPattern(layerCount: 2)
+      world.phases[host] = .microseconds(Int64(random.unit() * 33_000))
     }
     let member = try world.join(
       11, .audience, pictures: RelayedWorld.pictures(sends: false, receives: true))
@@ -64,9 +82,6 @@ struct BucketLineTests {
     }
     times.sort()
     let pause = zip(times, times.dropFirst()).map { $1 - $0 }.max() ?? .seconds(60)
-    let told = "figure: bucket: \(line.testDescription): \(bits / 60) bit/s, pause \(pause)"
-    print(told)
-    #expect(bits / 60 >= line.least, "\(told)")
-    #expect(pause <= .seconds(2), "\(told)")
+    return (bits / 60, pause)
   }
 }
