@@ -32,8 +32,8 @@ import Wire
     }
   }
 
-  /// Method: a program joins; 0.1 s later another one of its identity does. Of the first one nothing
-  /// comes for so long.
+  /// Method: a program joins; 0.1 s later another one of its identity does. Of the first one
+  /// nothing comes for so long.
   @Test(arguments: [0, 1500, 15_000])
   func `a program started anew takes its former stay's place within 3 s`(
     pause: Int64
