@@ -69,6 +69,30 @@ import Wire
     #expect(isSoon == (pause < 3000 ? nil : true), "\(gone ?? .zero)")
   }
 
+  /// Method: one of two programs of an identity leaves; of the other one nothing comes for 10 s.
+  @Test(arguments: [true, false])
+  func `whose second program has left has the time of all`(isSecond: Bool) throws {
+    let tea = try room("tea")
+    var server = ChannelDirectory(random: RandomSource(seed: 6))
+    var now = Instant(nanoseconds: 1_000_000_000)
+    let programs = [1, 2].map { presence in
+      ChannelProgram(
+        id: PeerID(word0: 1, word1: 1, word2: 1, word3: 1),
+        presence: PresenceID(rawValue: presence))
+    }
+    for program in programs {
+      say(.join(ChannelJoin(role: .host, uid: 0, name: tea.name)), program, tea, &server, now)
+      now = now + .milliseconds(100)
+    }
+    say(.leave, programs[isSecond ? 1 : 0], tea, &server, now)
+    for _ in 0..<100 {
+      now = now + .milliseconds(100)
+      server.handleTimeout(now: now)
+      while server.pollNotice() != nil {}
+    }
+    #expect(server.memberCount == 1)
+  }
+
   private func say(
     _ content: ChannelRequest.Content, _ program: ChannelProgram, _ room: ChannelIdentity,
     _ server: inout ChannelDirectory, _ now: Instant

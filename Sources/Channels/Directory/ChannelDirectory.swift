@@ -242,7 +242,9 @@ package struct ChannelDirectory: Sendable {
 
   /// When a member counts as lost.
   private func silenceEnd(of member: RoomMember) -> Instant {
-    member.heard + member.period + (member.isFollowed ? limits.followedSilence : limits.silence)
+    // Whether another node is in touch shows after 3 s: its members have the longer time.
+    let isShort = member.isFollowed && !member.program.isAway
+    return member.heard + member.period + (isShort ? limits.followedSilence : limits.silence)
   }
 
   private mutating func look(

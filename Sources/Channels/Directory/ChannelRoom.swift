@@ -71,10 +71,8 @@ struct ChannelRoom {
   }
 
   mutating func insert(_ member: RoomMember, _ limits: ChannelLimits) {
-    for index in members.indices where members[index].stated.id == member.stated.id {
-      members[index].isFollowed = true
-    }
     members.insert(member, at: place(of: member.uid))
+    judgeFollowers(of: member.stated.id)
     uids[member.program] = member.uid
     if member.stated.role == .host { hostCount += 1 }
     append(.present(member.stated), limits)
@@ -88,12 +86,21 @@ struct ChannelRoom {
     let member = members.remove(at: place)
     uids[member.program] = nil
     if member.stated.role == .host { hostCount -= 1 }
+    judgeFollowers(of: member.stated.id)
     append(.gone(uid: uid, departure), limits)
     if departure != .left, departure != .lost {
       if departed.count >= limits.departed { departed.removeFirst() }
       departed.append((member.stay, departure))
     }
     return member
+  }
+
+  /// Which programs of an identity another one has come after.
+  private mutating func judgeFollowers(of id: PeerID) {
+    let newest = members.filter { $0.stated.id == id }.map(\.stated.joinNumber).max()
+    for index in members.indices where members[index].stated.id == id {
+      members[index].isFollowed = members[index].stated.joinNumber != newest
+    }
   }
 
   mutating func setRole(_ role: MemberRole, of uid: UInt32, _ limits: ChannelLimits) {

@@ -188,7 +188,8 @@ public actor ChannelMedia {
     case .audienceLeft(let uid, _): await muteRelay(uid, nil)
     case .stateChanged(.failed, let reason): await end(.channelFailed(reason))
     // One that is gone for a while is asked for again, and the members talk host to host.
-    case .relayUnavailable where options.way.isByRelay && relayed == nil: await end(.noRelay)
+    case .relayUnavailable where options.way.isByRelay && relayed == nil && !way.callsAll:
+      await end(.noRelay)
     case .left: isOver = true
     default: break
     }

@@ -154,6 +154,7 @@ struct ChannelWay {
   private mutating func rest() -> Step {
     state = .mesh
     isConnected = false
+    isUnreached = false
     return .restRelay
   }
 

@@ -40,8 +40,15 @@ package final class RoomSound: Sendable {
     isLooped = command.isLooped
     overwrites = command.online.overwrites
     // What is in the way of a member's file is told before anybody is heard.
+    let rooms = [command.room] + command.also.map(\.room)
     for pattern in [each, video.saveName(call: 1)].compactMap({ $0 }) {
-      _ = try PendingFile.open(Self.name(pattern, 0, command.room), overwrites: true)
+      // Which folders members have is not known yet.
+      if pattern.split(separator: "/").dropLast().contains(where: { $0.contains("{uid}") }) {
+        continue
+      }
+      for room in rooms {
+        _ = try PendingFile.open(Self.name(pattern, 0, room), overwrites: true)
+      }
     }
     saved = try AudioFileSink(command.save, channelCount: 1, overwrites: overwrites)
     mix = ChannelMix(saved, hold: Self.hold)

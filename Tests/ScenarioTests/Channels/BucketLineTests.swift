@@ -32,7 +32,7 @@ struct BucketLineTests {
 
   /// Goal: 90 % of the best level that the line carries beside the sound, and no longer than 2 s
   /// without any picture once the line is known. The moments of the cameras are drawn six times:
-  /// none of them has such a pause, and on average they have that level.
+  /// none of them has such a pause or less than 90 % of that, and on average they have it.
   @Test(arguments: lines)
   private func `pictures stay where a bucket lets bursts pass`(line: Line) throws {
     var sum = 0
