@@ -97,7 +97,7 @@ struct ChannelRoom {
 
   /// Which programs of an identity another one has come after.
   private mutating func judgeFollowers(of id: PeerID) {
-    let newest = members.filter { $0.stated.id == id }.map(\.stated.joinNumber).max()
+    let newest = members.lazy.filter { $0.stated.id == id }.map(\.stated.joinNumber).max()
     for index in members.indices where members[index].stated.id == id {
       members[index].isFollowed = members[index].stated.joinNumber != newest
     }

@@ -86,13 +86,14 @@ extension [Exchange.OpenForward] {
     guard let network = sender.network else {
       return count(where: { $0.network == nil }) < limits.openAnswersPerCaller
     }
-    let begun = filter { $0.network != nil }
-    let near = begun.filter { $0.network == network }
-    return begun.count < limits.openForwardsPerCallee
+    var (all, near) = ((count: 0, bytes: byteCount), (count: 0, bytes: byteCount))
+    for open in self where open.network != nil {
+      all = (all.count + 1, all.bytes + open.byteCount)
+      if open.network == network { near = (near.count + 1, near.bytes + open.byteCount) }
+    }
+    return all.count < limits.openForwardsPerCallee
       && near.count < limits.openForwardsPerNetwork
-      && begun.byteCount + byteCount <= limits.openForwardBytesPerCallee
-      && near.byteCount + byteCount <= limits.openForwardBytesPerNetwork
+      && all.bytes <= limits.openForwardBytesPerCallee
+      && near.bytes <= limits.openForwardBytesPerNetwork
   }
-
-  private var byteCount: Int { reduce(0) { $0 + $1.byteCount } }
 }
