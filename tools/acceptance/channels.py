@@ -787,17 +787,22 @@ def channel_relay_killed_under_audience(lab):
 
 @scenario
 def channel_relay_out_of_reach(lab):
-    """A relay is registered, and answers nobody: who wants it talks host to host meanwhile."""
-    with_relay(lab, "--public", f"{ADDRESS['r']}:7599")
+    """A relay is registered, and answers nobody: who wants it talks host to host meanwhile, also
+    when the rendezvous has none any more.
+    """
+    relay = with_relay(lab, "--public", f"{ADDRESS['r']}:7599")
     tone(lab.path("low.wav"), 440, 30)
-    way = ("--relay", "--duration", "8")
+    way = ("--relay", "--duration", "14")
     alice = joined(lab, "a", *way, "--play", lab.path("low.wav"), identity="alice")
     bob = joined(lab, "b", *way, "--save", lab.path("bob.wav"), identity="bob")
     bob.wait_line(lambda line: line.get("name") == "relayLost", 5)
+    time.sleep(3)
+    relay.signal(signal.SIGTERM)
+    bob.wait_line(lambda line: line.get("name") == "relayUnavailable", 10)
     for program in (alice, bob):
-        equal(program.wait(20), 0, f"exit code ({program.describe()})")
+        equal(program.wait(25), 0, f"exit code ({program.describe()})")
     # They call each other 1.5 s after a relay was asked for.
-    for second in (3, 5):
+    for second in (3, 5, 9, 11):
         found = level(lab.path("bob.wav"), 440, second)
         equal(found > 4000, True, f"440 Hz at bob, second {second} ({found:.0f})")
 

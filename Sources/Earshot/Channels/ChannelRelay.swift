@@ -233,7 +233,7 @@ public actor ChannelRelay {
     Task {
       guard await rests(GrantQuestion.seatPatience), isUnanswered(by: relay) else { return }
       askAgain(after: .zero, lost: relay)
-      if await rests(GrantQuestion.tellingPatience), isUnanswered(by: relay) {
+      if await rests(GrantQuestion.tellingPatience), isUnanswered(by: relay), !numbers.isLost {
         options.onStep(.lost)
       }
     }
