@@ -32,7 +32,7 @@ struct BucketLineTests {
 
   /// Goal: 90 % of the best level that the line carries beside the sound, and no longer than 2 s
   /// without any picture once the line is known. The moments of the cameras are drawn six times:
-  /// none of them has such a pause or less than 90 % of that, and on average they have it.
+  /// none of them has such a pause, and each has that level.
   @Test(arguments: lines)
   private func `pictures stay where a bucket lets bursts pass`(line: Line) throws {
     var sum = 0
@@ -43,6 +43,11 @@ struct BucketLineTests {
       print(told)
       #expect(pause <= .seconds(2), "\(told)")
       #expect(bits >= line.least * 9 / 10, "\(told)")
+      withKnownIssue("one draw of six has 84.8 of 90 kbit/s", isIntermittent: true) {
+        #expect(bits >= line.least, "\(told)")
+      } when: {
+        line.rate == 165_000
+      }
       sum += bits
     }
     #expect(sum / 6 >= line.least, "\(line.testDescription): \(sum / 6) bit/s")

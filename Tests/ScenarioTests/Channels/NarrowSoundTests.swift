@@ -72,27 +72,44 @@ struct NarrowSoundTests {
   }
 
   /// Sound comes first: it is as whole as without pictures. Of frames of 94 bytes the line carries
-  /// one speaker and not quite two: the second is heard in part, with pictures and without, and for
-  /// how long of a minute is chance (0.43 without and 0.02 with them, or both 0.08 of 20 s).
+  /// one speaker and not quite two: for how much of 20 s the second is heard is chance, from 0 to
+  /// all. So eight draws are asked: the first is whole in each, and all have as much on average.
   @Test(arguments: [80, 87, 94])
   func `pictures keep no sound back`(byteCount: Int) throws {
-    let alone = try shares(byteCount, hasPictures: false)
-    let beside = try shares(byteCount, hasPictures: true)
-    let told = "figure: relay: three of \(byteCount) on 150000: \(alone), beside pictures \(beside)"
-    print(told)
-    #expect(alone[0] >= 0.99, "\(told)")
-    for (host, (alone, beside)) in zip(alone, beside).enumerated() {
-      withKnownIssue("the second is heard by chance", isIntermittent: true) {
-        #expect(beside >= alone - 0.01, "\(told)")
-      } when: {
-        byteCount == 94 && host == 1
+    let draws = [0, 7, 13, 40, 111, 333, 777, 1234] as [Int64]
+    var sums = Array(repeating: (alone: 0.0, beside: 0.0), count: 3)
+    for draw in draws {
+      let alone = try shares(byteCount, hasPictures: false, draw)
+      let beside = try shares(byteCount, hasPictures: true, draw)
+      let told =
+        "figure: relay: three of \(byteCount) on 150000: \(alone), beside pictures \(beside)"
+      print(told)
+      #expect(alone[0] >= 0.99 && beside[0] >= 0.98, "\(told)")
+      if draw == 0, byteCount != 94 {
+        for (alone, beside) in zip(alone, beside) { #expect(beside >= alone - 0.01, "\(told)") }
       }
+      for host in 0..<3 {
+        sums[host].alone += alone[host]
+        sums[host].beside += beside[host]
+      }
+    }
+    print("figure: relay: three of \(byteCount) on 150000, sums of \(draws.count): \(sums)")
+    withKnownIssue("at 80 bytes one draw of eight has no second speaker", isIntermittent: true) {
+      for sum in sums {
+        #expect(sum.beside >= sum.alone - 0.01 * Double(draws.count), "\(byteCount): \(sums)")
+      }
+    } when: {
+      byteCount == 80
     }
   }
 
   /// Three hosts speak 50 frames a second, and show 25 pictures; what a member on a line of
   /// 150 kbit/s heard of each in 20 s, after 40.
-  private func shares(_ byteCount: Int, hasPictures: Bool) throws -> [Double] {
+  ///
+  /// - Parameter draw: So many ms after the line is narrow they begin.
+  private func shares(
+    _ byteCount: Int, hasPictures: Bool, _ draw: Int64
+  ) throws -> [Double] {
     let world = try RelayedWorld(seed: 46)
     for host in 1...3 as ClosedRange<UInt32> {
       try world.join(
@@ -102,6 +119,7 @@ struct NarrowSoundTests {
     try world.join(11, .audience, pictures: RelayedWorld.pictures(sends: false, receives: true))
     world.run(.seconds(2))
     world.downlinks[11] = 150_000
+    world.run(.milliseconds(draw))
     let member = try #require(world.member(11))
     var before: [UInt32: Int] = [:]
     for step in 0..<(60 * 50) {
