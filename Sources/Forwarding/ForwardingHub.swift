@@ -75,11 +75,12 @@ package final class ForwardingHub {
   /// - Parameters:
   ///   - card: The contact card of its INIT.
   ///   - takesData: Whether it understands CHANNEL_DATA.
+  ///   - takesUnsentCounts: Whether it understands CHANNEL_UNSENT.
   ///   - loudest: How many of the loudest hosts it wants; 0 = as many as is usual.
   ///   - prefixes: Where that came from; `nil`: not counted.
   package func reserve(
     _ slot: UInt32, for claim: SeatClaim, card: [UInt8], takesData: Bool = false,
-    loudest: Int = 0, from prefixes: SeatPrefixes? = nil
+    takesUnsentCounts: Bool = false, loudest: Int = 0, from prefixes: SeatPrefixes? = nil
   ) {
     while seats.count <= Int(slot) { seats.append(nil) }
     remove(slot)
@@ -90,6 +91,7 @@ package final class ForwardingHub {
     seatCount &+= 1
     let seat = Seat(slot: slot, number: seatCount, claim: claim, card: card, room: room)
     seat.told.takesData = takesData
+    seat.told.takesUnsentCounts = takesUnsentCounts
     if loudest > 0 { seat.told.loudest = min(loudest, limits.chosen) }
     seat.pictures.origin = origins.add(prefixes)
     seats[Int(slot)] = seat
@@ -309,19 +311,33 @@ package final class ForwardingHub {
     else { return counters.tooMany &+= 1 }
     if seat.frames == nil { seat.frames = FrameRing(capacity: limits.frames) }
     let number = seat.keep(audio, sealed, in: packet, limits, &counters)
+    let wasForwarded = seat.voice.isForwarded
     seat.voice.handle(audio.label, pause: limits.speechPause, now: now)
     seat.voice.isForwarded = seat.room.isLoud(seat, limits: limits, now: now)
     guard seat.voice.passes(now: now) else { return counters.audioSilent &+= 1 }
-    if !seat.voice.isForwarded { counters.audioTooQuiet &+= 1 }
+    if !seat.voice.isForwarded {
+      counters.audioTooQuiet &+= 1
+      if wasForwarded { seat.room.leaveOut(seat) }
+    }
     guard seat.voice.isForwarded || seat.room.choosers > 0 else { return }
     pictures.listen(seat.room, now: now)
-    for other in seat.room.seats
-    where other !== seat && other.mayHear(seat) && other.isThere(limits, now: now) {
-      guard other.sound.admits(seat, to: other, limits, now: now) else {
-        counters.audioLeftOut &+= 1
+    forward(number, of: seat, now: now)
+  }
+
+  private func forward(_ number: UInt32, of seat: Seat, now: Instant) {
+    for other in seat.room.seats where other !== seat && other.mayHear(seat) {
+      guard other.isThere(limits, now: now) else {
+        other.sentSound.drop(number, of: seat.source)
         continue
       }
-      append(.audio(from: seat.slot, number), to: other)
+      guard other.sound.admits(seat, to: other, limits, now: now) else {
+        counters.audioLeftOut &+= 1
+        other.leaveOut(seat)
+        continue
+      }
+      if !append(.audio(from: seat.slot, number), to: other) {
+        other.sentSound.drop(number, of: seat.source)
+      }
     }
   }
 
@@ -329,11 +345,19 @@ package final class ForwardingHub {
   private func write(
     _ number: UInt32, of slot: UInt32, to seat: Seat, into packet: inout OutputSpan<UInt8>
   ) {
-    guard let sender = self.seat(slot), sender.room === seat.room, let frames = sender.frames,
-      let entry = frames[number]
+    guard let sender = self.seat(slot), sender.room === seat.room, let frames = sender.frames
     else { return counters.packetsDropped &+= 1 }
-    if seat.mustIntroduce(sender.source) {
+    guard let entry = frames[number] else {
+      seat.sentSound.drop(number, of: sender.source)
+      return counters.packetsDropped &+= 1
+    }
+    seat.sentSound.handleSending(
+      number, of: sender.source, recovered: frames.recoveredCount(with: number))
+    if seat.sentSound.mustIntroduce(sender.source) {
       ChannelSourceFrame(source: sender.source, uid: sender.claim.uid).write(to: &packet)
+    }
+    if seat.told.takesUnsentCounts {
+      seat.sentSound.writeUnsent(with: sender.source, into: &packet)
     }
     counters.copiesSent &+= sender.write(
       entry, number, of: frames, to: seat, limits, into: &packet)

@@ -91,7 +91,7 @@ final class ForwardingRoom {
       nextSource = place + 1
       let source = UInt8(place + 1)
       seat.source = source
-      for other in seats { other.forget(source) }
+      for other in seats { other.sentSound.forget(source) }
       return true
     }
     return false
@@ -108,6 +108,11 @@ final class ForwardingRoom {
       if isCounted(host) { count += 1 }
     }
     return count
+  }
+
+  /// A host is not among the loudest any more.
+  func leaveOut(_ host: Seat) {
+    for other in seats where other !== host && !other.mayHear(host) { other.leaveOut(host) }
   }
 
   /// How many of those a member would hear if its line was wide.

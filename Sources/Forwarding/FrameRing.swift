@@ -35,6 +35,13 @@ package struct FrameRing {
     entries.contains { $0.number != 0 && $0.label.mediaTime == mediaTime }
   }
 
+  /// How many right before that frame came as copies in its packet.
+  func recoveredCount(with number: UInt32) -> UInt32 {
+    var count: UInt32 = 0
+    while let entry = self[number &- count &- 1], entry.recoveredWith == number { count += 1 }
+    return count
+  }
+
   package mutating func append(
     _ label: ChannelAudioLabel, _ sealed: Span<UInt8>, recoveredWith: UInt32 = 0
   ) {

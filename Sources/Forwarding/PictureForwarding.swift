@@ -201,7 +201,7 @@ extension PictureForwarding {
     guard let sender = hub.seat(slot), sender.room === seat.room, sender.source > 0,
       let entry = sender.pictures.entry(number)
     else { return hub.counters.packetsDropped &+= 1 }
-    if seat.mustIntroduce(sender.source) {
+    if seat.sentSound.mustIntroduce(sender.source) {
       ChannelSourceFrame(source: sender.source, uid: sender.claim.uid).write(to: &packet)
     }
     ChannelPictureFrame.write(source: sender.source, to: &packet)

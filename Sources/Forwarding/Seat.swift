@@ -22,6 +22,8 @@ final class Seat {
   struct Told {
     /// It understands CHANNEL_DATA.
     var takesData = false
+    /// It understands CHANNEL_UNSENT.
+    var takesUnsentCounts = false
     /// Of more hosts who speak it wants as many of the loudest; `nil` = as many as is usual.
     var loudest: Int?
   }
@@ -44,8 +46,8 @@ final class Seat {
   var loss = DownlinkLoss()
   /// How much of the hosts' sound goes to it.
   var sound = SoundChoice()
-  /// How often each source was told of: `mustIntroduce(_:)`.
-  private var introductions: [UInt8]
+  /// What of it has gone there.
+  var sentSound = SentSound()
   var pictures = SeatPictures()
   /// Keys and cards for it, oldest first.
   var words: [Word] = []
@@ -75,17 +77,7 @@ final class Seat {
     self.claim = claim
     self.card = card
     self.room = room
-    introductions = Array(repeating: 0, count: Int(ChannelAudioFrame.highestSource) + 1)
     copies.reserveCapacity(Self.mostCopies)
-  }
-
-  /// Whether CHANNEL_SOURCE goes before the frame of a source: the first 10 times, then each 50th.
-  func mustIntroduce(_ source: UInt8) -> Bool {
-    let place = Int(source)
-    guard place < introductions.count else { return false }
-    let count = introductions[place]
-    introductions[place] = count >= 59 ? 10 : count + 1
-    return count < 10 || count == 59
   }
 
   /// Whether sound and pictures may go to it: who says nothing any more may be gone, and its
@@ -97,8 +89,10 @@ final class Seat {
   /// Whether a host's sound may be for it: who has not chosen hears those that all hear.
   func mayHear(_ host: Seat) -> Bool { told.loudest != nil || host.voice.isForwarded }
 
-  /// The source is another member's from now on.
-  func forget(_ source: UInt8) { introductions[Int(source)] = 0 }
+  /// A frame of a host has gone to others, and not to this member.
+  func leaveOut(_ host: Seat) {
+    if told.takesUnsentCounts { sentSound.leaveOut(host.source) }
+  }
 
   static let mostCopies = 3
 }

@@ -126,7 +126,8 @@ package final class Association {
     case .close(let close, _): endedBy = .remoteClose(code: close.code)
     case .audio, .audioReport, .audioRequest, .video, .videoNack, .pathChallenge, .pathResponse,
       .signal, .echoRequest, .echo, .channelAudio, .channelCopy, .channelSource, .channelKey,
-      .channelWho, .channelCard, .channelPicture, .channelWants, .channelLow:
+      .channelWho, .channelCard, .channelPicture, .channelWants, .channelLow,
+      .channelUnsent:
       return false
     }
     return true

@@ -146,7 +146,8 @@ struct CallPath: ~Copyable {
         case .ping, .pong, .feedback, .message, .credit, .close, .audio, .audioReport,
           .audioRequest, .video, .videoNack, .skipped, .probeRequest, .probeAnswer, .probePacket,
           .probeReport, .echoRequest, .echo, .channelAudio, .channelCopy, .channelSource,
-          .channelKey, .channelWho, .channelCard, .channelPicture, .channelWants, .channelLow:
+          .channelKey, .channelWho, .channelCard, .channelPicture, .channelWants, .channelLow,
+          .channelUnsent:
           return findings
         }
       }

@@ -85,7 +85,7 @@ extension PeerConfiguration {
     if isInCalls, relays.isEmpty { abilities.insert(.relays) }
     if isForFamiliars { abilities.insert(.audience) }
     if isInCalls { abilities.insert(.pairs) }
-    if isMember { abilities.insert(.channelData) }
+    if isMember { abilities.formUnion([.channelData, .unsentCounts]) }
     if name != nil { abilities.insert(.receipts) }
     return abilities
   }

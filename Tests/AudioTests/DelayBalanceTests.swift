@@ -56,6 +56,42 @@ import Testing
     #expect(statistics.concealedSamples == 7440)
   }
 
+  /// A relay leaves a host out, and says so 40 ms later; then the delay of 60 ms is waited for.
+  @Test func `what is made up where nothing was sent does not count`() {
+    var concealment = ConcealmentProgress()
+    var statistics = PlayoutStatistics()
+    concealment.patience = 4800
+    func makeUp(_ steps: Int) {
+      for step in 0..<steps {
+        if step == 0 { concealment.begin(&statistics) }
+        concealment.add(480, &statistics)
+        concealment.countPlayed(unplayed: 0, &statistics)
+      }
+    }
+    makeUp(4)
+    for _ in 0..<100 { concealment.pause() }
+    makeUp(6)
+    concealment.end(&statistics)
+    #expect(statistics.concealedSamples == 0 && statistics.concealmentEvents == 0)
+    // What is missing without a pause counts, as soon as it ends or has lasted long enough.
+    makeUp(4)
+    #expect(statistics.concealedSamples == 0)
+    concealment.end(&statistics)
+    #expect(statistics.concealedSamples == 4 * 480 && statistics.concealmentEvents == 1)
+    makeUp(11)
+    #expect(statistics.concealedSamples == 15 * 480 && statistics.concealmentEvents == 2)
+    concealment.pause()
+    makeUp(1)
+    concealment.end(&statistics)
+    #expect(statistics.concealedSamples == 15 * 480 && statistics.concealmentEvents == 2)
+    // Of a pause that does not end 400 ms are excused.
+    concealment.pause()
+    makeUp(60)
+    concealment.end(&statistics)
+    #expect(statistics.concealedSamples == 35 * 480 && statistics.concealmentEvents == 3)
+    #expect(statistics.interruptionCount == 1)
+  }
+
   /// A frame that comes in its own packet, a copy of it, and one after a gap.
   @Test func `tells the first version of a frame, and what is lost`() throws {
     var arrivals = ArrivalAnalysis()

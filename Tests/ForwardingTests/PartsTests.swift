@@ -93,7 +93,7 @@ struct PartsTests {
     for seat in seats { room.add(seat) }
     #expect(room.beginPublishing(seats[0]) && room.beginPublishing(seats[1]))
     #expect(!room.beginPublishing(seats[2]) && seats[2].source == 0)
-    #expect(seats[0].mustIntroduce(2) && room.seat(of: 2) === seats[1])
+    #expect(seats[0].sentSound.mustIntroduce(2) && room.seat(of: 2) === seats[1])
     room.remove(seats[0])
     #expect(room.beginPublishing(seats[2]) && seats[2].source == 1)
     #expect(room.seat(of: 1) == nil && !room.isEmpty)

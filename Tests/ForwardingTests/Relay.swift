@@ -10,6 +10,7 @@ final class Relay {
   struct Packet: Equatable {
     var sources: [UInt8: UInt32] = [:]
     var audio: [Heard] = []
+    var unsent: [ChannelUnsentFrame] = []
     var copies: [Heard] = []
     var keys: [Word] = []
     var cards: [Word] = []
@@ -67,12 +68,13 @@ final class Relay {
   /// A member whose slot is its uid.
   func join(
     _ slot: UInt32, _ role: MemberRole = .host, uid: UInt32? = nil, in channel: Bytes32 = tea,
-    takesData: Bool = true, loudest: Int = 0, from prefixes: SeatPrefixes? = nil
+    takesData: Bool = true, takesUnsentCounts: Bool = true, loudest: Int = 0,
+    from prefixes: SeatPrefixes? = nil
   ) {
     hub.reserve(
       slot, for: SeatClaim(channel: channel, uid: uid ?? slot, role: role),
       card: [UInt8(truncatingIfNeeded: slot)], takesData: takesData,
-      loudest: loudest, from: prefixes)
+      takesUnsentCounts: takesUnsentCounts, loudest: loudest, from: prefixes)
     hub.confirm(slot)
   }
 
@@ -282,6 +284,7 @@ final class Relay {
     case .channelPicture(let named): source = named
     case .channelWants(let rate): packet.wants.append(rate)
     case .channelLow(let low): packet.lows.append(low)
+    case .channelUnsent(let word): packet.unsent.append(word)
     case .video(let header, let payload):
       packet.pictures.append(
         Picture(source: source, header: header, bytes: Array(bytes[payload.range])))

@@ -36,7 +36,7 @@ import Wire
     #expect(frames == [.channelPicture(source: 64), .channelWants(bitsPerSecond: 0x0403_0201)])
     #expect(frames.allSatisfy { $0.demand == .none })
     #expect(ChannelPictureFrame.byteCount + ChannelWantsFrame.byteCount == packet.count)
-    for wrong in [[0x34, 0], [0x34, 65], [0x34], [0x35, 1, 2, 3], [0x36, 1], [0x37, 1]] as [[UInt8]]
+    for wrong in [[0x34, 0], [0x34, 65], [0x34], [0x35, 1, 2, 3], [0x36, 1], [0x38, 1]] as [[UInt8]]
     {
       #expect(readAll(wrong).frames.isEmpty, "\(wrong)")
     }
@@ -52,6 +52,17 @@ import Wire
     #expect(readAll(packet).frames == [.channelLow(low)])
     #expect(readAll(packet).frames.first?.demand == FeedbackDemand.none)
     for wrong in [[0x36, 3, 1, 2, 3, 4], [0x36, 2, 1, 2, 3]] as [[UInt8]] {
+      #expect(readAll(wrong).frames.isEmpty, "\(wrong)")
+    }
+  }
+
+  @Test func `says how many frames of a source were not sent`() {
+    let word = ChannelUnsentFrame(source: 64, count: 0x0201)
+    let packet = packetBytes { word.write(to: &$0) }
+    #expect(packet == [0x37, 64, 1, 2] && packet.count == ChannelUnsentFrame.byteCount)
+    #expect(readAll(packet).frames == [.channelUnsent(word)])
+    #expect(readAll(packet).frames.first?.demand == FeedbackDemand.none)
+    for wrong in [[0x37, 0, 1, 2], [0x37, 65, 1, 2], [0x37, 1, 2]] as [[UInt8]] {
       #expect(readAll(wrong).frames.isEmpty, "\(wrong)")
     }
   }

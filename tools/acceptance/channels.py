@@ -669,6 +669,41 @@ def channel_relay_loudest_chosen(lab):
     return "1, 5 and the usual 3 of 5"
 
 
+def swelling(path, hertz, shift, seconds=20):
+    """A tone that is loud for two seconds of five."""
+    halves = {peak: path + f".{peak}" for peak in (9000, 2500)}
+    for peak, part in halves.items():
+        tone(part, hertz, 1, peak)
+    frames = {}
+    for peak, part in halves.items():
+        with wave.open(part, "rb") as file:
+            frames[peak], form = file.readframes(48000), file.getparams()
+    with wave.open(path, "wb") as file:
+        file.setparams(form)
+        for second in range(seconds):
+            file.writeframes(frames[9000 if (second + shift) % 5 < 2 else 2500])
+
+
+@scenario
+def channel_relay_leaves_out(lab):
+    """Of five who are never silent three are heard at a time: what is left out is no loss."""
+    with_relay(lab)
+    hosts = []
+    for uid, hertz in enumerate((440, 520, 610, 700, 800), 1):
+        swelling(lab.path(f"{uid}.wav"), hertz, uid)
+        words = ("--play", lab.path(f"{uid}.wav"), "--uid", str(uid), "--duration", "16")
+        hosts.append(joined(lab, "ab"[uid % 2], "--relay", *words, identity=f"h{uid}"))
+    for host in hosts:
+        equal(host.wait(30), 0, f"exit code ({host.describe()})")
+    worst, least = 5.0, 1000
+    for host in hosts:
+        for member in summary(host)["members"]:
+            assert member["lost"] <= 1 and member["mos"] >= 4.2, f"  {member}"
+            worst, least = min(worst, member["mos"]), min(least, member["packets"])
+    assert least < 600, f"  nobody was left out: {least} packets at the least"
+    return f"MOS {worst} at the least, {least} packets of 750"
+
+
 @scenario
 def channel_relay_full(lab):
     """A fifth host finds four at the relay, and no room: it talks to all of them, host to host."""

@@ -160,6 +160,10 @@ def _read_channel(kind, reader):
         data = reader.take(5)
         _demand(data[0] <= 2, "a CHANNEL_LOW in range")
         return Plain(kind, data)
+    if kind == 0x37:
+        data = reader.take(3)
+        _demand(1 <= data[0] <= 64, "a CHANNEL_UNSENT in range")
+        return Plain(kind, data)
     if kind == 0x34:
         data = reader.take(1)
         _demand(1 <= data[0] <= 64, "a CHANNEL_PICTURE in range")

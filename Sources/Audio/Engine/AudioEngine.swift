@@ -33,6 +33,8 @@ package struct AudioEngine: ~Copyable {
     /// Nanoseconds that playout is held beyond the fastest packet; `nil` has the receiver learn it.
     package var fixedDelay: Int64?
     package var startsMuted = false
+    /// Whether it shows only after a moment that the other side's sound is left out.
+    package var mayBeLeftOut = false
     /// Whether everything that comes is taken down for `ArrivalReplay`.
     package var records = false
 
@@ -78,6 +80,7 @@ package struct AudioEngine: ~Copyable {
     let policy = RedundancyPolicy(limits)
     try sender.follow(settings.fixedPlan ?? policy.plan)
     if let delay = settings.fixedDelay { receiver.buffer.delayRange = delay...delay }
+    if settings.mayBeLeftOut { receiver.buffer.concealment.patience = Self.wordDelay }
     if settings.records {
       receiver.buffer.recording = ArrivalRecording(
         channels: receiver.buffer.channels, limit: Self.longestRecording)
@@ -200,7 +203,7 @@ package struct AudioEngine: ~Copyable {
     let isPaused = isRemoteMuted && receiver.buffer.isEmpty
     if isPaused {
       pausedSamples &+= UInt64(AudioFormat.pullSampleCount)
-      receiver.buffer.recording?.pause()
+      receiver.buffer.pause()
       Self.clear(&output)
       lastOperation = .silence
     } else {
@@ -277,6 +280,8 @@ package struct AudioEngine: ~Copyable {
     receiver.buffer.recording?.removeBytes()
   }
 
+  /// 100 ms, in samples: what the word of a relay takes at the most, where it is lost once.
+  private static let wordDelay = 4800
   /// 15 ms: what a sink must bear to be given early.
   private static let mostTicksAhead = 3
   /// 1 GiB: a day of speech with copies.

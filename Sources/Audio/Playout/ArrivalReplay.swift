@@ -83,6 +83,7 @@ package struct ArrivalReplay: ~Copyable {
   private mutating func give(_ output: inout MutableSpan<Int16>) -> Bool {
     pending.pulls -= 1
     if pending.isPause {
+      buffer.pause()
       for index in 0..<(AudioFormat.pullSampleCount * buffer.channels) { output[index] = 0 }
     } else {
       _ = buffer.pull(into: &output, now: Self.instant(time))

@@ -6,35 +6,77 @@ struct ConcealmentProgress: Sendable {
   private var counted = 0
   /// Mean square of the 10 ms before them.
   var levelBefore: Float = 0
+  /// Samples that are not in the statistics before there are more, or something is decoded: it may
+  /// show that nothing was sent.
+  var patience = 0
+  /// Of the samples, the first so many are what goes before or after a pause.
+  private var excused = 0
+  /// Whether this concealment is among the events.
+  private var isEvent = false
+  private var isPaused = false
+
+  /// Whether what is made up next counts.
+  var isCounting: Bool { sampleCount >= excused + patience }
+
+  /// Something is missing.
+  mutating func begin(_ statistics: inout PlayoutStatistics) {
+    if isCounting { countEvent(&statistics) }
+  }
 
   /// Takes back samples that were made up and not played.
   mutating func takeBack(_ spare: Int) { sampleCount -= spare }
 
   mutating func add(_ count: Int, _ statistics: inout PlayoutStatistics) {
-    if sampleCount < Self.interruption, sampleCount + count >= Self.interruption {
-      statistics.interruptionCount += 1
-      statistics.totalInterruptionSamples += UInt64(sampleCount)
-    }
+    isPaused = false
+    let before = max(0, sampleCount - excused)
     sampleCount = min(sampleCount + count, 1 << 40)
-    if sampleCount >= Self.interruption {
+    let after = max(0, sampleCount - excused)
+    if before < Self.interruption, after >= Self.interruption {
+      statistics.interruptionCount += 1
+      statistics.totalInterruptionSamples += UInt64(before)
+    }
+    if after >= Self.interruption {
       statistics.totalInterruptionSamples += UInt64(count)
     }
   }
 
   /// Counts what was made up when it is played: what comes late may take the place of the rest.
   mutating func countPlayed(unplayed: Int, _ statistics: inout PlayoutStatistics) {
-    let played = max(counted, sampleCount - unplayed)
-    statistics.concealedSamples += UInt64(played - counted)
-    counted = played
+    guard sampleCount - unplayed > excused + patience else { return }
+    count(sampleCount - unplayed, &statistics)
   }
 
   /// What was made up is played to its end.
   mutating func end(_ statistics: inout PlayoutStatistics) {
-    statistics.concealedSamples += UInt64(max(0, sampleCount - counted))
+    count(sampleCount, &statistics)
     sampleCount = 0
     counted = 0
+    excused = 0
+    (isEvent, isPaused) = (false, false)
+  }
+
+  /// Nothing is sent now. So nothing was in the place of what is not counted; and what is made up
+  /// after the pause, until something is decoded, is the delay.
+  mutating func pause() {
+    if !isPaused { excused = max(sampleCount, counted) + Self.longestDelay }
+    isPaused = true
+  }
+
+  private mutating func count(_ played: Int, _ statistics: inout PlayoutStatistics) {
+    let new = played - max(counted, excused)
+    guard new > 0 else { return }
+    if !isEvent { countEvent(&statistics) }
+    statistics.concealedSamples += UInt64(new)
+    counted = played
+  }
+
+  private mutating func countEvent(_ statistics: inout PlayoutStatistics) {
+    statistics.concealmentEvents += 1
+    isEvent = true
   }
 
   /// 150 ms.
   private static let interruption = 7200
+  /// 400 ms.
+  private static let longestDelay = 19_200
 }

@@ -125,6 +125,9 @@ struct FrameLedger: Sendable {
     framesUnsentAhead = min(framesUnsentAhead &+ min(count, Self.mostUnsent), Self.mostUnsent)
   }
 
+  /// Whether it has said so of a frame that has not come.
+  var hasUnsentAhead: Bool { framesUnsentAhead > 0 }
+
   /// Of the gap that has just ended. More than are missing there lay in a pause. The sender's
   /// number has 16 bits: as many wraps as the gap has room for.
   private mutating func settleUnsent(_ lostBefore: UInt64) {

@@ -30,6 +30,20 @@ extension JitterBuffer {
     arrivals.ledger.noteUnsent(count)
   }
 
+  /// Of a host that a relay leaves out, the sound goes on with the packet that comes now.
+  var isLeftOutAhead: Bool { concealment.patience > 0 && arrivals.ledger.hasUnsentAhead }
+
+  /// What is made up before sound that goes on after a pause is none that is missing.
+  mutating func excusePause() {
+    if concealment.patience > 0, packets.first?.isMarked == true { concealment.pause() }
+  }
+
+  /// 5 ms are given out without a pull: nothing is sent.
+  mutating func pause() {
+    recording?.pause()
+    concealment.pause()
+  }
+
   /// A version of a frame is there in time that is not its own packet.
   mutating func noteRepair(_ timestamp: Int64, _ origin: PacketOrigin) {
     let step = timestamp / Int64(AudioFormat.stepSampleCount)

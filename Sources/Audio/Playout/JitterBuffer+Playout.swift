@@ -16,6 +16,7 @@ extension JitterBuffer {
     clock.tick(now: Self.clamped(now))
     if certainPullCount == 0 { arrivals.lastPull = Self.clamped(now) }
     balance.countPull()
+    excusePause()
     var operation = PlayoutOperation.normal
     switch phase {
     case .idle:
@@ -196,7 +197,7 @@ extension JitterBuffer {
   private mutating func conceal() -> PlayoutOperation {
     let step = AudioFormat.stepSampleCount
     if concealment.sampleCount == 0 {
-      statistics.concealmentEvents += 1
+      concealment.begin(&statistics)
       concealment.levelBefore = queue.energy(from: queue.count - step, frames: step)
       decoder.keep()
     }
@@ -213,7 +214,7 @@ extension JitterBuffer {
   private mutating func staySilent() -> PlayoutOperation {
     let pull = AudioFormat.pullSampleCount
     queue.append(noiseFrames: pull, from: &background)
-    statistics.silentConcealedSamples += UInt64(pull)
+    if concealment.isCounting { statistics.silentConcealedSamples += UInt64(pull) }
     concealment.add(pull, &statistics)
     return .silence
   }

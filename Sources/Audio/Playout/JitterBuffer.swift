@@ -105,12 +105,13 @@ package struct JitterBuffer: ~Copyable {
       statistics.packetsDiscarded += 1
     case .restart(let timestamp), .place(let timestamp):
       if placement == .restart(timestamp) { restart(at: timestamp) }
+      let isAfterPause = isMarked || isLeftOutAhead
       if origin == .primary { statistics.primaryBytes += UInt64(payload.count) }
       let isFirst = arrivals.record(
         ArrivalAnalysis.Arrival(
           packet: packet, timestamp: timestamp, time: arrival, origin: origin, isMarked: isMarked),
         behind: phase == .playing ? packets.last?.end ?? nextTimestamp : nil, &statistics)
-      store(payload, packet, timestamp, arrival, (origin, isMarked, isFirst))
+      store(payload, packet, timestamp, arrival, (origin, isAfterPause, isFirst))
       statistics.fates = arrivals.ledger.fates
     }
   }

@@ -45,6 +45,7 @@ struct AudioPipeline: ~Copyable {
     settings.makesCopies = options.usesFEC
     settings.asksAgain = options.usesNACK
     settings.startsMuted = options.startsMuted
+    settings.mayBeLeftOut = options.mayBeLeftOut
     settings.records = options.arrivals != nil
     return AudioPipeline(options, try AudioEngine(settings), rings)
   }

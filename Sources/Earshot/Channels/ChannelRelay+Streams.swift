@@ -15,11 +15,13 @@ extension ChannelRelay {
 
   /// The pipeline of a host has noted something.
   private func handleSound(_ audio: CallAudio, of uid: UInt32) {
-    let now = SystemClock.now
+    let (now, isTold) = (SystemClock.now, driver?.readMachine { $0.tellsUnsent } ?? false)
     for note in audio.rings.notes.withLock({ $0.drain() }) {
       emit(streams.change(uid, now: now) { $0.handle(note, now: now) })
-      // Nothing comes of it while others are heard: the relay leaves it out.
-      if note == .frozen, sound.isOtherHeard(than: uid, now: now) { sound.setSilent(true, uid) }
+      // Nothing comes of it while others are heard: an older relay leaves it out, and says nothing.
+      if note == .frozen, sound.isOtherHeard(than: uid, now: now), !isTold {
+        sound.setSilent(true, uid)
+      }
     }
     if let change = audio.takeQualityChange() {
       options.onStep(.audioQualityChanged(uid: uid, change))

@@ -218,6 +218,7 @@ public actor ChannelRelay {
     case .firstFrame(let uid): handleFirstFrame(of: uid)
     case .audioMuted(let uid, let isMuted): handleRemoteMute(uid, isMuted)
     case .audioArrived(let uid): takeAudio(uid)
+    case .audioLeftOut(let uid): sound.setSilent(true, uid)
     default: handlePictureEvent(event)
     }
   }

@@ -142,8 +142,8 @@ extension ChannelRelayStep {
     case .pictureViewChanged(let view): self = .subscribeFallback(PictureFallback(view))
     case .picturesPaused(let uid, let isPaused):
       self = .picturesPaused(uid: uid, isPaused: isPaused)
-    case .publishing, .grantNeeded, .refused, .audioArrived, .firstFrame, .pictureArrived,
-      .firstPicture, .publishFallback, .picturesTurned:
+    case .publishing, .grantNeeded, .refused, .audioArrived, .audioLeftOut, .firstFrame,
+      .pictureArrived, .firstPicture, .publishFallback, .picturesTurned:
       return nil
     }
   }

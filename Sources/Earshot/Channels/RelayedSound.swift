@@ -153,6 +153,7 @@ struct RelayedSound {
   ) throws {
     guard playing[uid] == nil, playing.count < Self.mostVoices else { return }
     var options = CallOptions(source: nil, sink: makeSink(uid))
+    options.mayBeLeftOut = true
     options.usesFEC = false
     options.usesNACK = false
     let wake = try LoopWake()

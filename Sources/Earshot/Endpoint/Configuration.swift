@@ -176,6 +176,9 @@ public struct CallOptions: Sendable {
   /// calls of its members. `false` unless set: nobody is invited who would not come.
   public var followsChannels = false
 
+  /// Whether a relay may leave out the other side's sound, and says so only then.
+  var mayBeLeftOut = false
+
   /// What happens where the line does not hold audio and video.
   public enum VideoFallback: String, Sendable, CaseIterable {
     /// Video gives way, and returns when it fits again.

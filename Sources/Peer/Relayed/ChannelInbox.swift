@@ -16,7 +16,7 @@ final class ChannelInbox {
   func append(_ frame: Frame, in bytes: Span<UInt8>) {
     switch frame {
     case .channelAudio, .channelCopy, .channelSource, .channelKey, .channelCard, .channelPicture,
-      .channelWants, .channelLow, .video, .videoNack:
+      .channelWants, .channelLow, .channelUnsent, .video, .videoNack:
       break
     default: return
     }

@@ -18,6 +18,8 @@ package enum ChannelRelayEvent: Sendable, Equatable {
   case refused(GrantRefusal)
   /// Frames of a host wait for `pollAudio`.
   case audioArrived(uid: UInt32)
+  /// The relay leaves out a host's sound from now on: others are louder, or the line is narrow.
+  case audioLeftOut(uid: UInt32)
   /// The first frame of a host that has opened.
   case firstFrame(uid: UInt32)
   /// Pictures of a host may wait for `pollPicture`.

@@ -9,8 +9,11 @@ extension ChannelRelayMachine {
   package var isQuiet: Bool { link.isQuiet }
   /// Whether a member that was verified has a seat at the relay, as far as that is known.
   package func isSeated(_ uid: UInt32) -> Bool { talk.seats.isSeated(uid) }
-  /// Whether a host has nothing to say just now: of its silence the relay passes on a little.
+  /// Whether nothing of a host is to be heard just now: of silence the relay passes on a little,
+  /// and of many who speak the loudest.
   package func isSilent(_ uid: UInt32) -> Bool { inbox.isSilent(uid) }
+  /// Whether the relay says how many frames of each host it leaves out.
+  package var tellsUnsent: Bool { link.standing.terms?.payload.hasUnsentCounts ?? false }
   /// Members that hold our key, or may.
   package var verifiedCount: Int { keys.memberCount }
   /// Whether the fingerprint is of some members only: nobody can compare it.

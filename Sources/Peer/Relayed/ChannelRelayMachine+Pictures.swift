@@ -87,7 +87,7 @@ extension ChannelRelayMachine {
     _ frame: VideoMediaFrame, at payload: PacketRange, in bytes: [UInt8], source: UInt8,
     now: Instant
   ) {
-    guard let uid = sources[source], let pictures else { return }
+    guard let uid = inbox.owner(of: source), let pictures else { return }
     talk.seats.noteSign(of: uid, now: now)
     link.association?.recorder.interval = FeedbackRecorder.usualInterval
     let isNews = pictures.handle(

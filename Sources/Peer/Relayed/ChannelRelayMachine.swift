@@ -25,7 +25,6 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   private(set) var outbox = RelayedOutbox()
   private(set) var inbox: RelayedInbox
   private let packet = ChannelInbox()
-  private(set) var sources: [UInt8: UInt32] = [:]
   package let pictures: RelayedPictures?
   /// Whether there is a seat.
   package private(set) var isConnected = false
@@ -284,10 +283,13 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     var pictured: UInt8 = 0
     for frame in packet.frames {
       switch frame {
-      case .channelSource(let source): sources[source.source] = source.uid
+      case .channelSource(let source): inbox.handleSource(source)
+      case .channelUnsent(let word):
+        let uid = inbox.handleUnsent(word, last: packet.frames.last)
+        if let uid { publish(.audioLeftOut(uid: uid)) }
       case .channelCopy(let copy, let sealed): copies.append((copy, sealed))
       case .channelAudio(let audio, let sealed):
-        guard let uid = sources[audio.source] else { continue }
+        guard let uid = inbox.owner(of: audio.source) else { continue }
         talk.seats.noteSign(of: uid, now: now)
         watch.handleMedia(isSilent: audio.label.isSilent, now: now)
         let found = inbox.receive(
@@ -358,6 +360,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     case .registration(.registered) where link.association?.isClosing == false:
       isConnected = true
       watch.restart(now: now)
+      inbox.restart(isTold: tellsUnsent)
       if let association = link.association {
         association.recorder.interval = FeedbackRecorder.audioInterval  // Until pictures come.
         pictures?.open(on: association, knowsLow: link.standing.terms?.payload.hasPairs ?? false)

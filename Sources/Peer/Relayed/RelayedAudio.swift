@@ -78,6 +78,10 @@ struct RelayedOutbox {
 /// Opened audio of the hosts of a channel, each in a queue of its own, as an end of a call gets it.
 struct RelayedInbox {
   private var hosts: [UInt32: RelayedHost] = [:]
+  /// Whose the frames of a source are.
+  private var sources: [UInt8: UInt32] = [:]
+  /// The relay says how many frames of each it leaves out.
+  private var isTold = false
   /// Whose frame came last, and that of another one before.
   private var newest: (uid: UInt32, at: Instant)?
   private var newestOther: (uid: UInt32, at: Instant)?
@@ -92,6 +96,29 @@ struct RelayedInbox {
   init(capacity: Int) {
     self.capacity = capacity
     body.reserveCapacity(AudioFrameQueue.slotByteCount)
+  }
+
+  /// A session with a relay begins.
+  mutating func restart(isTold: Bool) {
+    self.isTold = isTold
+    for uid in hosts.keys { hosts[uid]?.restart(isTold: isTold) }
+  }
+
+  mutating func handleSource(_ frame: ChannelSourceFrame) { sources[frame.source] = frame.uid }
+
+  func owner(of source: UInt8) -> UInt32? { sources[source] }
+
+  /// The relay says how many frames of a host it has left out.
+  ///
+  /// - Parameter last: the last frame of the packet. A host whose own frame it is not is left out
+  ///   from now on.
+  /// - Returns: the host, if so.
+  mutating func handleUnsent(_ word: ChannelUnsentFrame, last: Frame?) -> UInt32? {
+    guard let uid = sources[word.source], hosts[uid] != nil else { return nil }
+    var isLeftOut = true
+    if case .channelAudio(let audio, _) = last { isLeftOut = audio.source != word.source }
+    hosts[uid]?.handleUnsent(word.count, isLeftOut: isLeftOut)
+    return isLeftOut ? uid : nil
   }
 
   /// Opens the audio that a packet ends with, and its copies.
@@ -115,7 +142,7 @@ struct RelayedInbox {
     guard main != nil || !opened.isEmpty else { return (false, false, false) }
     openedCount &+= 1
     let isFirst = hosts[uid] == nil
-    var host = hosts.removeValue(forKey: uid) ?? RelayedHost(capacity: capacity)
+    var host = hosts.removeValue(forKey: uid) ?? RelayedHost(capacity: capacity, isTold: isTold)
     defer { hosts[uid] = host }
     if let main {
       host.recordFrame(
@@ -145,7 +172,7 @@ struct RelayedInbox {
   /// What has come of a host; `nil` before something has.
   func counters(of uid: UInt32) -> MediaCounters? { hosts[uid]?.counters }
 
-  /// Whether a host's last frame says that nothing is to be heard.
+  /// Whether nothing of a host is to be heard: its last frame says so, or the relay leaves it out.
   func isSilent(_ uid: UInt32) -> Bool { hosts[uid]?.isSilent ?? false }
 
   /// Shows the oldest body of a host to `take`, and then removes it; `nil` when there is none.

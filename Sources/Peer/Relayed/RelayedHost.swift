@@ -8,13 +8,34 @@ import Wire
 struct RelayedHost {
   var queue: AudioFrameQueue
   private(set) var counters = MediaCounters()
-  /// Frames that the relay has left out so far, mod 2^16.
+  /// Frames that the relays have left out so far, mod 2^16.
   private(set) var leftOut: UInt16 = 0
-  /// The last frame says that nothing is to be heard.
+  /// Nothing of it is to be heard: its last frame says so, or the relay leaves it out.
   private(set) var isSilent = false
   private var last: (mediaTime: UInt16, steps: UInt16, at: Instant)?
+  /// Of those, the ones before the session with the relay; `nil` where the relay counts none.
+  private var leftOutBefore: UInt16?
+  /// There was another session when the last frame came.
+  private var isLastOfOther = false
 
-  init(capacity: Int) { queue = AudioFrameQueue(capacity: capacity) }
+  /// - Parameter isTold: the relay says how many it leaves out.
+  init(capacity: Int, isTold: Bool) {
+    queue = AudioFrameQueue(capacity: capacity)
+    leftOutBefore = isTold ? 0 : nil
+  }
+
+  /// Another session with a relay, or with another one: it counts from 0.
+  mutating func restart(isTold: Bool) {
+    leftOutBefore = isTold ? leftOut : nil
+    isLastOfOther = last != nil
+  }
+
+  /// The relay has left out so many frames in this session.
+  mutating func handleUnsent(_ count: UInt16, isLeftOut: Bool) {
+    guard let leftOutBefore else { return }
+    leftOut = leftOutBefore &+ count
+    if isLeftOut { isSilent = true }
+  }
 
   /// A frame has opened that came in its own packet.
   ///
@@ -28,12 +49,24 @@ struct RelayedHost {
       let ahead = label.mediaTime &- last.mediaTime
       // One that was overtaken ends no gap.
       guard (1..<Self.farthest).contains(ahead) else { return }
-      let isChosen =
-        now >= last.at + Self.leastPause && lastOther.map { $0 >= last.at + Self.pause } ?? false
-      if isSilent || isChosen, ahead > last.steps { leftOut &+= (ahead &- last.steps) / steps }
+      if ahead > last.steps, isLeftOut(since: last.at, lastOther: lastOther, now: now) {
+        let missing = (ahead &- last.steps) / steps
+        leftOut &+= missing
+        if isLastOfOther, let before = leftOutBefore { leftOutBefore = before &+ missing }
+      }
     }
+    isLastOfOther = false
     last = (label.mediaTime, steps, now)
     isSilent = label.isSilent
+  }
+
+  /// Whether a gap that ends now counts as left out, where the relay has said nothing of it.
+  private func isLeftOut(since last: Instant, lastOther: Instant?, now: Instant) -> Bool {
+    if isLastOfOther { return isSilent }
+    guard leftOutBefore == nil else { return false }
+    let isChosen =
+      now >= last + Self.leastPause && lastOther.map { $0 >= last + Self.pause } ?? false
+    return isSilent || isChosen
   }
 
   /// Half of what 16 bits hold, in steps of 10 ms: 327 s.

@@ -184,8 +184,9 @@ struct ChannelService {
     guard let hub, let seat = grant?.seat else { return }
     hub.reserve(
       slot, for: seat, card: payload.card.bytes,
-      takesData: payload.abilities.contains(.channelData), loudest: Int(payload.loudest),
-      from: SeatPrefixes(of: address, hash))
+      takesData: payload.abilities.contains(.channelData),
+      takesUnsentCounts: payload.abilities.contains(.unsentCounts),
+      loudest: Int(payload.loudest), from: SeatPrefixes(of: address, hash))
   }
 
   mutating func remove(_ slot: UInt32) {

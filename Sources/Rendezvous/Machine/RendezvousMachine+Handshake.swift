@@ -297,6 +297,8 @@ extension RendezvousMachine {
       isForAudience: payload.abilities.contains(.audience) && !ruling.status.isRefusal,
       hasPairs: settings.hasPairs(for: payload.abilities) && !ruling.status.isRefusal,
       hasChannelData: settings.hasChannelData(for: payload.abilities)
+        && !ruling.status.isRefusal,
+      hasUnsentCounts: settings.hasUnsentCounts(for: payload.abilities)
         && !ruling.status.isRefusal)
   }
 

@@ -132,6 +132,11 @@ package struct ServerSettings: ~Copyable {
     abilities.contains(.channelData) && forwarding != nil
   }
 
+  /// Whether a member that understands it is told how many frames of each host it was not sent.
+  func hasUnsentCounts(for abilities: ClientAbilities) -> Bool {
+    abilities.contains(.unsentCounts) && forwarding != nil
+  }
+
   /// A message, unless the server is a relay and it is none that a relay takes.
   func permitted(_ message: RendezvousMessage) throws(WireError) -> RendezvousMessage {
     if forwarding == nil { return message }

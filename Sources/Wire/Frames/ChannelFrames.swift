@@ -141,12 +141,18 @@ package struct ChannelSourceFrame: Equatable, Sendable, BitwiseCopyable {
   }
 
   init(parsing reader: inout ByteReader) throws(WireError) {
+    source = try Self.readSource(&reader)
+    uid = try reader.readUInt32("uid")
+  }
+
+  @_lifetime(reader: copy reader)
+  static func readSource(_ reader: inout ByteReader) throws(WireError) -> UInt8 {
     let at = reader.offset
-    source = try reader.readUInt8("source")
+    let source = try reader.readUInt8("source")
     guard (1...ChannelAudioFrame.highestSource).contains(source) else {
       throw .invalid("source", at: at)
     }
-    uid = try reader.readUInt32("uid")
+    return source
   }
 
   @_lifetime(packet: copy packet)
@@ -154,6 +160,34 @@ package struct ChannelSourceFrame: Equatable, Sendable, BitwiseCopyable {
     packet.append(FrameType.channelSource)
     packet.append(source)
     packet.append(littleEndian: uid)
+  }
+}
+
+/// CHANNEL_UNSENT: how many frames of a source the relay has not sent to this member so far, though
+/// it could (docs/protocol/relay.md §4). They are not lost.
+package struct ChannelUnsentFrame: Equatable, Sendable, BitwiseCopyable {
+  package static let byteCount = 4
+
+  /// 1...64.
+  package var source: UInt8
+  /// Since the member's seat began, mod 2^16.
+  package var count: UInt16
+
+  package init(source: UInt8, count: UInt16) {
+    self.source = source
+    self.count = count
+  }
+
+  init(parsing reader: inout ByteReader) throws(WireError) {
+    source = try ChannelSourceFrame.readSource(&reader)
+    count = try reader.readUInt16("unsent frames")
+  }
+
+  @_lifetime(packet: copy packet)
+  package func write(to packet: inout OutputSpan<UInt8>) {
+    packet.append(FrameType.channelUnsent)
+    packet.append(source)
+    packet.append(littleEndian: count)
   }
 }
 

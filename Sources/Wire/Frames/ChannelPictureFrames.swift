@@ -7,12 +7,7 @@ package enum ChannelPictureFrame {
 
   @_lifetime(reader: copy reader)
   static func parse(_ reader: inout ByteReader) throws(WireError) -> UInt8 {
-    let at = reader.offset
-    let source = try reader.readUInt8("source")
-    guard (1...ChannelAudioFrame.highestSource).contains(source) else {
-      throw .invalid("source", at: at)
-    }
-    return source
+    try ChannelSourceFrame.readSource(&reader)
   }
 
   @_lifetime(packet: copy packet)

@@ -38,6 +38,7 @@ package enum Frame: Equatable, Sendable, BitwiseCopyable {
   case channelPicture(source: UInt8)
   case channelWants(bitsPerSecond: UInt32)
   case channelLow(ChannelLowFrame)
+  case channelUnsent(ChannelUnsentFrame)
   /// An AUDIO or VIDEO frame of a kind that is reserved (§5 bit 0, §10); it reached the
   /// packet's end.
   case skipped(type: UInt8)
@@ -50,7 +51,8 @@ package enum Frame: Equatable, Sendable, BitwiseCopyable {
     case .padding, .pong, .feedback, .credit, .pathChallenge, .pathResponse, .signal, .close,
       .audioReport, .audioRequest, .videoNack, .probeRequest, .probeAnswer, .probePacket,
       .probeReport, .echoRequest, .echo, .channelCopy, .channelSource, .channelKey, .channelWho,
-      .channelCard, .channelPicture, .channelWants, .channelLow:
+      .channelCard, .channelPicture, .channelWants, .channelLow,
+      .channelUnsent:
       .none
     }
   }
@@ -103,6 +105,7 @@ package enum FrameType {
   package static let channelPicture: UInt8 = 0x34
   package static let channelWants: UInt8 = 0x35
   package static let channelLow: UInt8 = 0x36
+  package static let channelUnsent: UInt8 = 0x37
   /// Bit 7 marks an AUDIO frame; the other bits are its fields.
   package static let audio: UInt8 = 0x80
 }

@@ -56,7 +56,7 @@ package struct FrameReader: ~Escapable {
     case FrameType.probeReport: return .probeReport(try ProbeReportFrame(parsing: &reader))
     case FrameType.echoRequest: return .echoRequest(try EchoRequestFrame(parsing: &reader))
     case FrameType.echo: return .echo(try EchoFrame(parsing: &reader))
-    case FrameType.channelAudio...FrameType.channelLow: return try readChannel(type, at: start)
+    case FrameType.channelAudio...FrameType.channelUnsent: return try readChannel(type, at: start)
     default: throw .invalid("frame type", at: start)
     }
   }
@@ -140,6 +140,7 @@ package struct FrameReader: ~Escapable {
     case FrameType.channelWants:
       return .channelWants(bitsPerSecond: try reader.readUInt32("bits a second"))
     case FrameType.channelLow: return .channelLow(try ChannelLowFrame(parsing: &reader))
+    case FrameType.channelUnsent: return .channelUnsent(try ChannelUnsentFrame(parsing: &reader))
     default: throw .invalid("frame type", at: start)
     }
   }

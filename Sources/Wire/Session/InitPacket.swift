@@ -161,6 +161,8 @@ package struct ClientAbilities: OptionSet, Hashable, Sendable {
   package static let channelData = ClientAbilities(rawValue: 16)
   /// NAME_RECEIPT may come (docs/protocol/rendezvous.md §3).
   package static let receipts = ClientAbilities(rawValue: 32)
+  /// CHANNEL_UNSENT may come, of a relay (docs/protocol/relay.md §4).
+  package static let unsentCounts = ClientAbilities(rawValue: 64)
 }
 
 /// A moment as a label that sorts by time: TAI64N, big-endian

@@ -117,6 +117,8 @@ package struct ResponsePayload: Equatable, Sendable {
   package var hasPairs: Bool
   /// Whether it is a relay that passes CHANNEL_DATA on, to an initiator that understands it.
   package var hasChannelData: Bool
+  /// Whether it is a relay that says CHANNEL_UNSENT, to an initiator that understands it.
+  package var hasUnsentCounts: Bool
 
   package init(
     responder: ConnectionID, initiator: ConnectionID, seenAddress: SocketAddress,
@@ -137,6 +139,7 @@ package struct ResponsePayload: Equatable, Sendable {
     isForAudience = terms.isForAudience
     hasPairs = terms.hasPairs
     hasChannelData = terms.hasChannelData
+    hasUnsentCounts = terms.hasUnsentCounts
   }
 
   @_lifetime(reader: copy reader)
@@ -166,9 +169,10 @@ package struct ResponsePayload: Equatable, Sendable {
     guard flag <= (status.isRefusal ? 0 : 1) else { throw .invalid("audience", at: at + 14) }
     isForAudience = flag == 1
     let pairs = try reader.readUInt8("pairs")
-    guard pairs <= (status.isRefusal ? 0 : 3) else { throw .invalid("pairs", at: at + 15) }
+    guard pairs <= (status.isRefusal ? 0 : 7) else { throw .invalid("pairs", at: at + 15) }
     hasPairs = pairs & 1 != 0
     hasChannelData = pairs & 2 != 0
+    hasUnsentCounts = pairs & 4 != 0
     try reader.readZeros(27, "end of payload")
   }
 
@@ -199,7 +203,7 @@ package struct ResponsePayload: Equatable, Sendable {
     bytes.append(tokenFault?.rawValue ?? 0)
     bytes.append(littleEndian: tokenLife)
     bytes.append(isForAudience ? 1 : 0)
-    bytes.append((hasPairs ? 1 : 0) | (hasChannelData ? 2 : 0))
+    bytes.append((hasPairs ? 1 : 0) | (hasChannelData ? 2 : 0) | (hasUnsentCounts ? 4 : 0))
     bytes.append(zeros: 27)
   }
 }
@@ -227,14 +231,17 @@ package struct SessionTerms: Equatable, Sendable {
   package var hasPairs: Bool
   /// Whether it is a relay that passes CHANNEL_DATA on, to an initiator that understands it.
   package var hasChannelData: Bool
+  /// Whether it is a relay that says CHANNEL_UNSENT, to an initiator that understands it.
+  package var hasUnsentCounts: Bool
 
   package init(
     serverTime: UInt64, boot: UInt64, life: UInt32 = 3600, period: UInt16 = 20,
     resetToken: Bytes16, status: RegistrationStatus, knownSerial: UInt64 = 0,
     tokenFault: TokenFault? = nil, tokenLife: UInt32 = 0, isForAudience: Bool = false,
-    hasPairs: Bool = false, hasChannelData: Bool = false
+    hasPairs: Bool = false, hasChannelData: Bool = false, hasUnsentCounts: Bool = false
   ) {
     self.hasChannelData = hasChannelData
+    self.hasUnsentCounts = hasUnsentCounts
     self.isForAudience = isForAudience
     self.hasPairs = hasPairs
     self.knownSerial = knownSerial

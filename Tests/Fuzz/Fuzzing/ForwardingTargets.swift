@@ -82,6 +82,7 @@ extension FuzzTarget {
         ChannelWordFrame.writeCard([1, 2].span, uid: 2, to: &packet)
       },
       wish(VideoNackFrame.Entry(number: 1, first: 0, last: 255)), low,
+      bytes { ChannelUnsentFrame(source: 3, count: 9).write(to: &$0) },
     ]
   }
 
@@ -143,7 +144,7 @@ private struct ForwardingRun {
   private mutating func sit(_ slot: UInt32) {
     let channel = Bytes32(InlineArray(repeating: slot == 4 ? 2 : 1))
     let claim = SeatClaim(channel: channel, uid: slot + 1, role: slot == 3 ? .audience : .host)
-    hub.reserve(slot, for: claim, card: [1])
+    hub.reserve(slot, for: claim, card: [1], takesUnsentCounts: slot != 2)
     hub.confirm(slot)
     seated.insert(slot)
   }

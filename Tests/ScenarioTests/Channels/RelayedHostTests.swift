@@ -7,7 +7,7 @@ import Wire
 
 /// What has come of a host by a relay, and what the relay has left out of it.
 struct RelayedHostTests {
-  private var host = RelayedHost(capacity: 8)
+  private var host = RelayedHost(capacity: 8, isTold: false)
   private var now = Instant(nanoseconds: 1_000_000_000)
 
   private mutating func speak(_ time: UInt16, level: UInt8 = 20, lastOther: Instant? = nil) {
@@ -48,6 +48,42 @@ struct RelayedHostTests {
     now = now + .milliseconds(400)
     speak(204, lastOther: now)
     #expect(host.leftOut == 49)
+  }
+
+  @Test mutating func `a relay that counts what it leaves out is believed, and nothing is guessed`() {
+    host = RelayedHost(capacity: 8, isTold: true)
+    speak(0)
+    now = now + .seconds(1)
+    speak(100, lastOther: now)
+    #expect(host.leftOut == 0)
+    host.handleUnsent(0, isLeftOut: true)
+    #expect(host.isSilent)
+    now = now + .seconds(1)
+    host.handleUnsent(49, isLeftOut: false)
+    speak(200, lastOther: now)
+    #expect(host.leftOut == 49 && !host.isSilent)
+  }
+
+  @Test mutating func `another relay counts from the beginning`() {
+    host = RelayedHost(capacity: 8, isTold: true)
+    speak(0)
+    host.handleUnsent(40, isLeftOut: false)
+    host.restart(isTold: true)
+    // Nobody brought what was said meanwhile.
+    speak(100)
+    #expect(host.leftOut == 40)
+    host.handleUnsent(3, isLeftOut: true)
+    #expect(host.leftOut == 43)
+    // It was left out when the relay went: what was said meanwhile is not missed.
+    host.restart(isTold: true)
+    speak(200)
+    #expect(host.leftOut == 92)
+    host.handleUnsent(5, isLeftOut: false)
+    #expect(host.leftOut == 97)
+    // An older relay: it is guessed again.
+    host.restart(isTold: false)
+    host.handleUnsent(500, isLeftOut: true)
+    #expect(host.leftOut == 97 && !host.isSilent)
   }
 
   /// Goal: who hears silence by a relay loses nothing.

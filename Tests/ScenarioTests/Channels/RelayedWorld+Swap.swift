@@ -19,8 +19,8 @@ extension RelayedWorld {
     (first.claim.uid, second.claim.uid) = (other, one)
     // All are told anew whose the frames of a source are.
     for seat in seats {
-      seat.forget(first.source)
-      seat.forget(second.source)
+      seat.sentSound.forget(first.source)
+      seat.sentSound.forget(second.source)
     }
   }
 }

@@ -193,7 +193,7 @@ final class ChannelLoad {
     case .connected: member.isSeated = true
     case .lost, .refused: member.isSeated = false
     case .audioArrived(let uid): listen(member, to: uid)
-    case .publishing, .grantNeeded, .firstFrame, .firstPicture, .pictureArrived,
+    case .publishing, .grantNeeded, .audioLeftOut, .firstFrame, .firstPicture, .pictureArrived,
       .pictureStreamChanged, .pictureViewChanged, .seatChanged, .publishFallback, .picturesPaused,
       .audioMuted, .music, .switched, .picturesTurned, .message, .messagesMissed, .messageFinished,
       .rosterDiffers:
