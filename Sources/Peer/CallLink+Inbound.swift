@@ -88,8 +88,7 @@ extension CallLink {
           path.handleResponse(
             response, from: source, to: marks.local, on: association, now: now)
         case .signal, .echoRequest, .echo, .channelAudio, .channelCopy, .channelSource, .channelKey,
-          .channelWho, .channelCard, .channelPicture, .channelWants, .channelLow,
-          .channelUnsent:
+          .channelWho, .channelCard, .channelPicture, .channelWants, .channelLow, .channelUnsent:
           break  // Under ring keys (calling.md §4), at a rendezvous or at a relay only.
         case .probeRequest, .probeAnswer, .probePacket, .probeReport:
           probe.handle(

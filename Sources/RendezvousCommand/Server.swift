@@ -149,6 +149,13 @@ final class Server {
     case .registered(let id, _, let status, let source):
       let who = options.logsIdentities ? " \(id) from \(source)" : ""
       log.write(.debug, "registered", "registered\(who): \(status)", now: now)
+    case .refused(let id, .relayNotNamed, let source):
+      let who = options.logsIdentities ? " \(id) from \(source)" : ""
+      log.write(
+        .warning, "relay",
+        "a relay\(who) offers itself that --relay-key does not name: add what its --print-id "
+          + "prints, then send SIGHUP",
+        now: now)
     case .refused(let id, let refusal, let source):
       let who = options.logsIdentities ? " \(id) from \(source)" : ""
       log.write(.warning, "refused", "refused\(who): \(refusal)", now: now)
@@ -184,8 +191,8 @@ final class Server {
       let key = try Self.tokenKey(fresh)
       let relays = try Self.relayIDs(fresh)
       let nodes = try Self.nodes(fresh, of: id, leaving: self.nodes?.root)
-      driver.withMachine { machine, _ in
-        machine.admit(admission, tokenKey: key, relays: relays, nodes: nodes)
+      driver.withMachine { machine, now in
+        machine.admit(admission, tokenKey: key, relays: relays, nodes: nodes, now: now)
       }
       log.level = fresh.logLevel
       log.write(.info, "hang-up", "\(what) was read again", now: now)

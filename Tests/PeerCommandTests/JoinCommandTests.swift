@@ -36,6 +36,7 @@ struct JoinCommandTests {
     let both = try command("tea --also milk@\(Self.key):host:a:b --role audience --text -")
     #expect(both.also[0].token == "a:b" && both.also[0].role == .host && both.readsText)
     #expect(try command("tea").readsText == false)
+    #expect(try command("tea --mute").startsMuted && !command("tea").startsMuted)
     let hidden = try command("tea --relay-only")
     #expect(hidden.way == .relayOnly && hidden.online.paths == "on-accept")
     for words in [
@@ -46,7 +47,7 @@ struct JoinCommandTests {
       "tea --save x.mp3", "tea --mesh --relay", "", "tea --also tea", "tea --also milk:host",
       "tea --also milk:guest", "tea --also milk@\(Self.key)", "tea --save-each a.wav",
       "tea --save-each {uid}.mp3", "tea --save-video a.ivf",
-      "tea --video -", "tea --role audience --video test",
+      "tea --video -", "tea --role audience --video test", "tea --mesh --loudest 5",
     ] {
       #expect(throws: UsageError.self, "\(words)") { try command(words) }
     }

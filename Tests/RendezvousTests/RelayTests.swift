@@ -161,6 +161,44 @@ struct RelayTests {
     #expect(grant(alice, .host) == nil)
   }
 
+  /// SIGHUP: `RendezvousMachine.admit`.
+  @Test func `a relay that is named later is offered at once, and one that is not any more is not`()
+    throws
+  {
+    let server = Server()
+    server.join(program)
+    program.request(
+      .relayHere(RelayHere(address: try #require(SocketAddress("0.0.0.0:7500")))),
+      now: server.now)
+    server.exchange()
+    let isTold = server.events.contains {
+      if case .refused(program.id, .relayNotNamed, _) = $0 { true } else { false }
+    }
+    #expect(isTold)
+    server.join(alice)
+    func isGranted() -> Bool {
+      let before = notices(alice).count
+      for content in [.join(ChannelJoin(role: .host, uid: 0, name: tea.name)), .relay]
+        as [ChannelRequest.Content]
+      {
+        alice.request(
+          .channel(ChannelRequest(channel: tea.id, stay: 1, number: 3, content)), now: server.now)
+        server.run(.milliseconds(200))
+      }
+      return notices(alice).dropFirst(before).contains {
+        if case .relay = $0 { true } else { false }
+      }
+    }
+    #expect(!isGranted())
+    server.setRelays([bob.id])
+    #expect(!isGranted())
+    server.setRelays([bob.id, program.id])
+    #expect(isGranted())
+    server.setRelays([bob.id])
+    server.run(.seconds(2))
+    #expect(!isGranted())
+  }
+
   @Test func `a grant is worth nothing in other hands, at another relay, or of another signer`()
     throws
   {

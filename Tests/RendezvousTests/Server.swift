@@ -13,6 +13,7 @@ final class Server {
   static let unixSeconds: UInt64 = 1_800_000_000
 
   private var machine: RendezvousMachine
+  private var relayIDs: Set<PeerID>
   let store: MemoryStore
   /// Where the server is one of several nodes.
   let shared: SharedStore?
@@ -57,6 +58,7 @@ final class Server {
     }
     self.card = card
     self.store = store
+    self.relayIDs = relayIDs
     var settings = ServerSettings(
       identity: identity, card: card, bootCounter: boot,
       resetKey: Array(repeating: 3, count: 32),
@@ -88,7 +90,14 @@ final class Server {
 
   /// The list that its root has signed.
   func setNodes(_ list: NodeList, tokenKey: TokenPublicKey? = nil) {
-    machine.admit(.everyone, tokenKey: tokenKey, relays: [], nodes: list)
+    machine.admit(.everyone, tokenKey: tokenKey, relays: relayIDs, nodes: list, now: now)
+  }
+
+  /// The relays that the operator has named are others from now on.
+  func setRelays(_ ids: Set<PeerID>) {
+    relayIDs = ids
+    machine.admit(.everyone, tokenKey: nil, relays: ids, now: now)
+    drain()
   }
 
   /// Whether it can send from another port; `TestClient` hears it all the same.

@@ -44,23 +44,6 @@ extension JitterBuffer {
     concealment.pause()
   }
 
-  /// A version of a frame is there in time that is not its own packet.
-  mutating func noteRepair(_ timestamp: Int64, _ origin: PacketOrigin) {
-    let step = timestamp / Int64(AudioFormat.stepSampleCount)
-    switch origin {
-    case .primary: break
-    case .copy: arrivals.ledger.noteRepair(step: step, .forwardErrorCorrection)
-    case .retransmission: arrivals.ledger.noteRepair(step: step, .retransmission)
-    }
-  }
-
-  /// In-band FEC (RFC 6716 §2.1.7) has brought the frame at `timestamp`.
-  mutating func noteInBandRepair(_ timestamp: Int64) {
-    arrivals.ledger.noteRepair(
-      step: timestamp / Int64(AudioFormat.stepSampleCount), .forwardErrorCorrection)
-    statistics.fates = arrivals.ledger.fates
-  }
-
   /// The oldest packet that waits goes unheard.
   mutating func discardFirst() {
     guard let first = packets.first else { return }
@@ -72,5 +55,23 @@ extension JitterBuffer {
       arrivals.ledger.forgetRepair(step: first.timestamp / Int64(AudioFormat.stepSampleCount))
       statistics.fates = arrivals.ledger.fates
     }
+  }
+}
+
+extension ArrivalAnalysis {
+  /// A version of a frame is there in time that is not its own packet.
+  mutating func noteRepair(_ timestamp: Int64, _ origin: PacketOrigin) {
+    let step = timestamp / Int64(AudioFormat.stepSampleCount)
+    switch origin {
+    case .primary: break
+    case .copy: ledger.noteRepair(step: step, .forwardErrorCorrection)
+    case .retransmission: ledger.noteRepair(step: step, .retransmission)
+    }
+  }
+
+  /// In-band FEC (RFC 6716 §2.1.7) has brought the frame at `timestamp`.
+  mutating func noteInBandRepair(_ timestamp: Int64) {
+    ledger.noteRepair(
+      step: timestamp / Int64(AudioFormat.stepSampleCount), .forwardErrorCorrection)
   }
 }

@@ -187,7 +187,8 @@ extension JitterBuffer {
         noise: &background)
     else { return conceal() }
     concealment.end(&statistics)
-    noteInBandRepair(entry.timestamp &- Int64(sampleCount))
+    arrivals.noteInBandRepair(entry.timestamp &- Int64(sampleCount))
+    statistics.fates = arrivals.ledger.fates
     statistics.packetsRecoveredByForwardErrorCorrection += 1
     statistics.samplesRecoveredByForwardErrorCorrection += UInt64(count)
     return .forwardErrorCorrection

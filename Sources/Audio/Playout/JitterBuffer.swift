@@ -150,7 +150,7 @@ package struct JitterBuffer: ~Copyable {
       return
     }
     if insertion == .storedInPlaceOfOldest { statistics.packetsDiscarded += 1 }
-    noteRepair(timestamp, version.origin)
+    arrivals.noteRepair(timestamp, version.origin)
     arrivals.countInTime()
     if phase == .idle {
       phase = .buffering(

@@ -312,6 +312,7 @@ public actor ChannelMedia {
       let isRelayed = silence.map { $0 < Self.freshness } ?? false
       let isSeated = await relay.isSeated(user.uid)
       voices.setRelayed(isRelayed, user.uid)
+      if !isRelayed { await relay.handleCall(with: user.uid) }
       overlap.update(user.uid, isHeard: isRelayed, isSeated: isSeated, now: now)
       if way.endsCalls, overlap.isOver(with: user.uid, now: now) { await hangUp([call]) }
     }

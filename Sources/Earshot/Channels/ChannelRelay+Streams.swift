@@ -15,17 +15,12 @@ extension ChannelRelay {
 
   /// The pipeline of a host has noted something.
   private func handleSound(_ audio: CallAudio, of uid: UInt32) {
-    let (now, isTold) = (SystemClock.now, driver?.readMachine { $0.tellsUnsent } ?? false)
+    let now = SystemClock.now
     for note in audio.rings.notes.withLock({ $0.drain() }) {
       emit(streams.change(uid, now: now) { $0.handle(note, now: now) })
-      // Nothing comes of it while others are heard: an older relay leaves it out, and says nothing.
-      if note == .frozen, sound.isOtherHeard(than: uid, now: now), !isTold {
-        sound.setSilent(true, uid)
-      }
+      if note == .frozen { driver?.withMachine { sound.handleFrozen(uid, by: $0, now: $1) } }
     }
-    if let change = audio.takeQualityChange() {
-      options.onStep(.audioQualityChanged(uid: uid, change))
-    }
+    if let new = audio.takeQualityChange() { options.onStep(.audioQualityChanged(uid: uid, new)) }
   }
 
   /// The own pipeline has encoded or noted something.
@@ -48,8 +43,8 @@ extension ChannelRelay {
   }
 
   func handleRemoteMute(_ uid: UInt32, _ isMuted: Bool) {
-    let now = SystemClock.now
     sound.setSilent(isMuted, uid)
+    let now = SystemClock.now
     emit(streams.change(uid, now: now) { $0.setRemoteAudioMuted(isMuted, now: now) })
   }
 
@@ -60,8 +55,6 @@ extension ChannelRelay {
     view.remove(uid, on: loop)
     driver?.withMachine { machine, _ in machine.forgetMedia(of: uid) }
   }
-
-  // MARK: - Numbers
 
   /// The numbers of the seat so far; `nil` without one. Grades are those of the last 2 s.
   public var statistics: RelayStatistics? {

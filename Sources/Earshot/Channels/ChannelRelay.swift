@@ -168,6 +168,11 @@ public actor ChannelRelay {
     sound.lastHeard[uid].map { SystemClock.now - $0 }
   }
 
+  /// A host is heard by a call, and not by the relay.
+  func handleCall(with uid: UInt32) {
+    driver?.withMachine { sound.handleCall(with: uid, by: &$0, now: $1) }
+  }
+
   // MARK: - The relay
 
   private func acceptGrant(_ grant: ChannelRelayGrant) async {
@@ -298,8 +303,6 @@ public actor ChannelRelay {
       options.onStep(.lost)
     }
   }
-
-  // MARK: - Sound
 
   private func beginSending() {
     guard let makeSource = options.makeSource, !sound.isSending else { return }

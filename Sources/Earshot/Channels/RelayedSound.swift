@@ -167,9 +167,20 @@ struct RelayedSound {
     playing[uid] = Line(audio: audio, watch: watch)
   }
 
-  /// Whether frames of others come at the moment.
-  func isOtherHeard(than uid: UInt32, now: Instant) -> Bool {
-    lastHeard.contains { $0.key != uid && now - $0.value < Self.lately }
+  /// Nothing comes of a host. Where others are heard an older relay leaves it out, without a word.
+  mutating func handleFrozen(
+    _ uid: UInt32, by machine: borrowing ChannelRelayMachine, now: Instant
+  ) {
+    let isOtherHeard = lastHeard.contains { $0.key != uid && now - $0.value < Self.lately }
+    if isOtherHeard, !machine.tellsUnsent { setSilent(true, uid) }
+  }
+
+  /// A host is heard by a call: what the relay would bring is not missed.
+  mutating func handleCall(
+    with uid: UInt32, by machine: inout ChannelRelayMachine, now: Instant
+  ) {
+    setSilent(true, uid)
+    machine.handleCall(with: uid, now: now)
   }
 
   /// Whose sound is to be heard is another thing than before.

@@ -21,12 +21,7 @@ extension ChannelRelayMachine {
   package var nextGeneration: UInt32 { keys.nextGeneration }
   package var fingerprint: RosterFingerprint { keys.fingerprint }
   /// In nanoseconds: smoothed, and the least seen; `nil` before it was measured.
-  package var roundTrip: (smoothed: UInt64, minimum: UInt64)? {
-    guard let estimator = link.association?.history.roundTrip, estimator.hasSample else {
-      return nil
-    }
-    return (estimator.smoothed, estimator.minimum)
-  }
+  package var roundTrip: (smoothed: UInt64, minimum: UInt64)? { link.association?.roundTrip }
   var smoothedRoundTrip: Duration? { roundTrip.map { .nanoseconds(Int64(clamping: $0.smoothed)) } }
 }
 

@@ -179,22 +179,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
   package mutating func sendAudio(
     _ payload: Span<UInt8>, _ label: ChannelAudioLabel, now: Instant
   ) -> Bool {
-    guard isConnected else { return false }
-    let room = GroupKeyMachine.headerRoom
-    var frame = [UInt8](
-      repeating: 0, count: room + payload.count + GroupKeyMachine.tagByteCount)
-    for index in payload.indices { frame[room + index] = payload[index] }
-    let metadata = label.metadata
-    do throws(SFrameError) {
-      var span = frame.mutableSpan
-      let place = try keys.seal(
-        &span, text: room..<(room + payload.count), metadata: metadata.span)
-      guard ChannelAudioFrame.sealedByteCounts.contains(place.count) else { return false }
-      outbox.append(label, frame.span.extracting(place), payloadByteCount: payload.count)
-      return true
-    } catch {
-      return false
-    }
+    isConnected && outbox.seal(payload, label, with: &keys)
   }
 
   /// Shows the oldest body of a host to `take`, and then removes it; `nil` when there is none.
@@ -202,6 +187,11 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     of uid: UInt32, _ take: (Span<UInt8>, ReceivedAudio) -> Result
   ) -> Result? {
     inbox.poll(of: uid, take)
+  }
+
+  /// A host is heard by a call.
+  package mutating func handleCall(with uid: UInt32, now: Instant) {
+    inbox.handleCall(with: uid, now: now)
   }
 
   /// Says CLOSE; done when `isQuiet`.
@@ -284,9 +274,7 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     for frame in packet.frames {
       switch frame {
       case .channelSource(let source): inbox.handleSource(source)
-      case .channelUnsent(let word):
-        let uid = inbox.handleUnsent(word, last: packet.frames.last)
-        if let uid { publish(.audioLeftOut(uid: uid)) }
+      case .channelUnsent(let word): publish(inbox.handleUnsent(word, last: packet.frames.last))
       case .channelCopy(let copy, let sealed): copies.append((copy, sealed))
       case .channelAudio(let audio, let sealed):
         guard let uid = inbox.owner(of: audio.source) else { continue }
@@ -389,7 +377,8 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     publish(.publishing)
   }
 
-  mutating func publish(_ event: ChannelRelayEvent) {
+  mutating func publish(_ event: ChannelRelayEvent?) {
+    guard let event else { return }
     // What became of an own message is told in any case: once each.
     if case .messageFinished = event { return events.append(event) }
     if events.count < Self.eventLimit { events.append(event) }

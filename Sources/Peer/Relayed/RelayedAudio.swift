@@ -18,6 +18,27 @@ struct RelayedOutbox {
 
   var hasFrame: Bool { next <= frames.newest }
 
+  /// Seals one Opus packet and takes it; `false` where we publish nothing, or it is too long.
+  mutating func seal(
+    _ payload: Span<UInt8>, _ label: ChannelAudioLabel, with keys: inout GroupKeyMachine
+  ) -> Bool {
+    let room = GroupKeyMachine.headerRoom
+    var frame = [UInt8](
+      repeating: 0, count: room + payload.count + GroupKeyMachine.tagByteCount)
+    for index in payload.indices { frame[room + index] = payload[index] }
+    let metadata = label.metadata
+    do throws(SFrameError) {
+      var span = frame.mutableSpan
+      let place = try keys.seal(
+        &span, text: room..<(room + payload.count), metadata: metadata.span)
+      guard ChannelAudioFrame.sealedByteCounts.contains(place.count) else { return false }
+      append(label, frame.span.extracting(place), payloadByteCount: payload.count)
+      return true
+    } catch {
+      return false
+    }
+  }
+
   /// Takes a sealed frame. Of more than eight that wait the oldest goes.
   mutating func append(
     _ label: ChannelAudioLabel, _ sealed: Span<UInt8>, payloadByteCount: Int
@@ -112,13 +133,19 @@ struct RelayedInbox {
   ///
   /// - Parameter last: the last frame of the packet. A host whose own frame it is not is left out
   ///   from now on.
-  /// - Returns: the host, if so.
-  mutating func handleUnsent(_ word: ChannelUnsentFrame, last: Frame?) -> UInt32? {
+  mutating func handleUnsent(
+    _ word: ChannelUnsentFrame, last: Frame?
+  ) -> ChannelRelayEvent? {
     guard let uid = sources[word.source], hosts[uid] != nil else { return nil }
     var isLeftOut = true
     if case .channelAudio(let audio, _) = last { isLeftOut = audio.source != word.source }
     hosts[uid]?.handleUnsent(word.count, isLeftOut: isLeftOut)
-    return isLeftOut ? uid : nil
+    return isLeftOut ? .audioLeftOut(uid: uid) : nil
+  }
+
+  /// A host is heard by a call: what the relay would bring is not missed.
+  mutating func handleCall(with uid: UInt32, now: Instant) {
+    hosts[uid]?.handleCall(now: now)
   }
 
   /// Opens the audio that a packet ends with, and its copies.

@@ -15,6 +15,8 @@ struct RelayedHost {
   private var last: (mediaTime: UInt16, steps: UInt16, at: Instant)?
   /// Of those, the ones before the session with the relay; `nil` where the relay counts none.
   private var leftOutBefore: UInt16?
+  /// Since when a call brings it, if one does.
+  private var heardByCall: Instant?
   /// There was another session when the last frame came.
   private var isLastOfOther = false
 
@@ -37,6 +39,9 @@ struct RelayedHost {
     if isLeftOut { isSilent = true }
   }
 
+  /// A call brings it: what comes by the relay is not missed from now on.
+  mutating func handleCall(now: Instant) { heardByCall = heardByCall ?? now }
+
   /// A frame has opened that came in its own packet.
   ///
   /// - Parameter lastOther: when a frame of another host came last.
@@ -49,20 +54,35 @@ struct RelayedHost {
       let ahead = label.mediaTime &- last.mediaTime
       // One that was overtaken ends no gap.
       guard (1..<Self.farthest).contains(ahead) else { return }
-      if ahead > last.steps, isLeftOut(since: last.at, lastOther: lastOther, now: now) {
+      if ahead > last.steps {
         let missing = (ahead &- last.steps) / steps
-        leftOut &+= missing
-        if isLastOfOther, let before = leftOutBefore { leftOutBefore = before &+ missing }
+        countLeftOut(missing, since: last.at, length: steps, lastOther: lastOther, now: now)
       }
     }
+    heardByCall = nil
     isLastOfOther = false
     last = (label.mediaTime, steps, now)
     isSilent = label.isSilent
   }
 
-  /// Whether a gap that ends now counts as left out, where the relay has said nothing of it.
-  private func isLeftOut(since last: Instant, lastOther: Instant?, now: Instant) -> Bool {
-    if isLastOfOther { return isSilent }
+  /// A gap has ended. What of it is not loss, and the relay has said nothing of?
+  private mutating func countLeftOut(
+    _ missing: UInt16, since last: Instant, length: UInt16, lastOther: Instant?, now: Instant
+  ) {
+    var left: UInt16 = 0
+    if let heardByCall {
+      let steps = now.nanoseconds(since: heardByCall) / 10_000_000
+      left = min(missing, UInt16(clamping: steps / UInt64(length)))
+    }
+    if isLastOfOther ? isSilent : isGuessed(since: last, lastOther: lastOther, now: now) {
+      left = missing
+    }
+    leftOut &+= left
+    if let before = leftOutBefore { leftOutBefore = before &+ left }
+  }
+
+  /// Whether a relay that says nothing of it has left the host out.
+  private func isGuessed(since last: Instant, lastOther: Instant?, now: Instant) -> Bool {
     guard leftOutBefore == nil else { return false }
     let isChosen =
       now >= last + Self.leastPause && lastOther.map { $0 >= last + Self.pause } ?? false

@@ -12,6 +12,8 @@ package struct JoinCommand: Sendable {
   package var uid: UInt32
   package var play: String?
   package var isLooped: Bool
+  /// Nothing of the own sound goes out before the key m.
+  package var startsMuted: Bool
   package var save: String?
   /// Seconds in the channel; `nil` until the user leaves.
   package var duration: Double?
@@ -49,6 +51,7 @@ package struct JoinCommand: Sendable {
     uid = UInt32(try arguments.integer("--uid", "uid", in: 1...Int(UInt32.max)) ?? 0)
     play = try arguments.file("--play")
     isLooped = try arguments.flag("--loop")
+    startsMuted = try arguments.flag("--mute")
     save = try arguments.option("--save", wants: "a file name that ends in .wav or .opus") {
       Self.isSound($0) ? $0 : nil
     }
@@ -91,6 +94,11 @@ package struct JoinCommand: Sendable {
     }
     guard play != "-" else {
       throw UsageError("join plays no standard input yet.", advice: "Write --play FILE.")
+    }
+    guard loudest == nil || way != .mesh else {
+      throw UsageError(
+        "--loudest is about what a relay passes on, and --mesh has none.",
+        advice: "Leave out one of them.")
     }
     guard !readsText || ([role] + also.map(\.role)).contains(.host) else {
       throw UsageError("--text - is for a host.", advice: "Leave it out, or be a host.")
@@ -142,7 +150,7 @@ package struct JoinCommand: Sendable {
       let role = parts.count > 1 ? ChannelRole(rawValue: String(parts[1])) : .audience
       guard let role else {
         throw UsageError(
-          "'\(text)' is no channel with a role.", advice: "Write --also ROOM or --also ROOM:host.")
+          "'\(text)' is no channel with a role.", advice: "The role is host or audience: write --also ROOM or --also ROOM:host.")
       }
       let file = parts.count > 2 ? String(parts[2]) : nil
       found.append(Further(room: try Self.room(String(parts[0])), role: role, token: file))
@@ -253,7 +261,9 @@ package struct JoinCommand: Sendable {
         let media = try await session.endpoint.join(
           name, as: entry.role, uid: index == 0 ? uid : 0, token: shown?.text, steering: options)
         if let shown { tokens.add(media.channel, path: shown.path, text: shown.text) }
-        stays.append(RoomStay(media, as: entry.role, self, session, sound))
+        let stay = RoomStay(media, as: entry.role, self, session, sound)
+        stays.append(stay)
+        if startsMuted { await stay.setMuted(true) }
       }
     } catch {
       throw await session.conclude(CommandFailure(error))

@@ -25,6 +25,7 @@ enum JoinHelp {
       --play FILE          as for earshot call; all members hear the same at the same time. Of the
                            audience it is heard once it is host  (default: a test tone)
       --loop               play the file again and again
+      --mute               begin muted; the key m ends it
       --save FILE          what is heard of all, mixed, as .wav or .opus
       --save-each FILE     what is heard of each member, {uid} in the name is its number, {room} the
                            channel

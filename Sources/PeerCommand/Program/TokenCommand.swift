@@ -182,7 +182,7 @@ private struct WantedClaims {
     audience = try arguments.option("--aud", wants: "the ID of a rendezvous, 52 letters") {
       PeerID($0)
     }
-    life = try arguments.option("--expires", wants: "a time like 90s, 30m, 12h or 7d") {
+    life = try arguments.option("--expires", wants: "a time like 90s, 30m, 12h or 7d, up to 366d") {
       Self.milliseconds(of: $0)
     }
     name = try arguments.option("--name", wants: "a name of 1 to 63 of A-Z a-z 0-9 . _ -") {

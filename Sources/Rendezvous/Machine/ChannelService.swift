@@ -11,6 +11,7 @@ struct ChannelService {
   var directory: ChannelDirectory
   var relays = RelayTable()
   var pairs = PairTable()
+  var strangers = UnnamedRelays()
   /// Requests about channels of other nodes, by source.
   var passages: PrefixMeters
   /// `nil` in a server that is no relay.
@@ -193,6 +194,25 @@ struct ChannelService {
     hub?.remove(slot)
     relays.remove(slot)
     pairs.remove(slot)
+    strangers.remove(slot)
+  }
+
+  /// Takes what a relay offers.
+  ///
+  /// - Throws: Where the operator has not named it, or nothing can be sent there.
+  mutating func takeOffer(
+    _ offer: RendezvousMessage, of slot: UInt32, _ client: ClientRecord,
+    _ settings: borrowing ServerSettings
+  ) throws(WireError) {
+    guard settings.relayIDs.contains(client.id) else {
+      strangers.append(offer, of: slot)
+      throw .invalid("relay", at: 0)
+    }
+    switch offer {
+    case .relayHere(let here): try relays.insert(here, of: slot, client)
+    case .relayPairs(let pair): try pairs.insert(pair, of: slot, client)
+    default: break
+    }
   }
 
   /// - Returns: What is still to be reported at once.
@@ -204,4 +224,28 @@ struct ChannelService {
       isCongestionExperienced: packet.marks.isCongestionExperienced,
       byteCount: packet.byteCount, demand: demand, now: now) ?? demand
   }
+}
+
+/// What clients have offered whom the operator has not named as relays. It is looked at again when
+/// the names are read anew.
+struct UnnamedRelays {
+  private var offers: [(slot: UInt32, offer: RendezvousMessage)] = []
+
+  /// Of more than there is room for the oldest goes: that relay has to be started again.
+  mutating func append(_ offer: RendezvousMessage, of slot: UInt32) {
+    if offers.count { $0.slot == slot } >= Self.ofOne { offers.removeAll { $0.slot == slot } }
+    if offers.count >= Self.most { offers.removeFirst() }
+    offers.append((slot, offer))
+  }
+
+  mutating func remove(_ slot: UInt32) { offers.removeAll { $0.slot == slot } }
+
+  mutating func takeAll() -> [(slot: UInt32, offer: RendezvousMessage)] {
+    defer { offers = [] }
+    return offers
+  }
+
+  /// A place for channels and one for pairs.
+  private static let ofOne = 2
+  private static let most = 32
 }

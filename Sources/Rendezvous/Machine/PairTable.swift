@@ -14,20 +14,20 @@ struct PairTable {
   /// A relay has one entry.
   private var entries: [Entry] = []
 
-  /// - Throws: Where the operator has not named the client, or nothing can be sent there.
+  /// - Throws: Where nothing can be sent there.
   mutating func insert(
-    _ offer: PairOffer, of slot: UInt32, _ client: ClientRecord,
-    _ settings: borrowing ServerSettings
+    _ offer: PairOffer, of slot: UInt32, _ client: ClientRecord
   ) throws(WireError) {
     let address = RelayTable.address(offer.address, of: client)
-    guard settings.relayIDs.contains(client.id), !address.isUnsendable else {
-      throw .invalid("relay", at: 0)
-    }
+    guard !address.isUnsendable else { throw .invalid("relay", at: 0) }
     remove(slot)
     entries.removeAll { $0.id == client.id }
     entries.append(
       Entry(slot: slot, id: client.id, address: address, secret: PairSecret(offer.secret)))
   }
+
+  /// The operator has named others.
+  mutating func keep(_ ids: Set<PeerID>) { entries.removeAll { !ids.contains($0.id) } }
 
   mutating func remove(_ slot: UInt32) { entries.removeAll { $0.slot == slot } }
 

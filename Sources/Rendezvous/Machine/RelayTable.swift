@@ -42,19 +42,22 @@ struct RelayTable {
   /// The relays that are registered here.
   var own: [PeerID] { entries.map(\.id) }
 
-  /// - Throws: Where the operator has not named the client, or nothing can be sent there.
+  /// - Throws: Where nothing can be sent there.
   mutating func insert(
-    _ here: RelayHere, of slot: UInt32, _ client: ClientRecord, _ settings: borrowing ServerSettings
+    _ here: RelayHere, of slot: UInt32, _ client: ClientRecord
   ) throws(WireError) {
     let address = Self.address(here.address, of: client)
-    guard settings.relayIDs.contains(client.id), !address.isUnsendable else {
-      throw .invalid("relay", at: 0)
-    }
+    guard !address.isUnsendable else { throw .invalid("relay", at: 0) }
     entries.removeAll { $0.slot == slot || $0.id == client.id }
     entries.append(Entry(slot: slot, id: client.id, address: address))
     countAsked()
     // It may have missed some.
     for seat in ended.all { queueNews(slot, seat) }
+  }
+
+  /// The operator has named others.
+  mutating func keep(_ ids: Set<PeerID>) {
+    for entry in entries where !ids.contains(entry.id) { remove(entry.slot) }
   }
 
   /// Where a relay listens that says so; unspecified = where its session is, with that port.

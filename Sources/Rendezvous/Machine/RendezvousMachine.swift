@@ -145,14 +145,16 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   }
 
   /// Who may register from now on, and with which tokens; those who are registered stay until they
-  /// register again.
+  /// register again. Relays that are not named any more are not offered any more.
   ///
   /// - Parameter nodes: The list that clients are given from now on.
   package mutating func admit(
-    _ admission: Admission, tokenKey: TokenPublicKey?, relays: Set<PeerID>, nodes: NodeList? = nil
+    _ admission: Admission, tokenKey: TokenPublicKey?, relays: Set<PeerID>, nodes: NodeList? = nil,
+    now: Instant
   ) {
     settings.admit(admission, tokenKey: tokenKey, relays: relays, nodes: nodes)
     gate.setWorkPerSecond(settings.workPerSecond(limits))
+    reviewRelays(now: now)
   }
 
   /// The wall clock has been read anew: it may have been stepped since the start.

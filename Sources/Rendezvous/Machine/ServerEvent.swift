@@ -56,6 +56,8 @@ package enum ServerEvent: Equatable, Sendable {
     case tokenNeeded
     /// Its access token is not accepted.
     case tokenRefused
+    /// It offers itself as a relay, and the operator has not named it.
+    case relayNotNamed
   }
 }
 

@@ -86,6 +86,23 @@ struct RelayedHostTests {
     #expect(host.leftOut == 97 && !host.isSilent)
   }
 
+  @Test mutating func `what a call brings while the relay is away is not missed`() {
+    host = RelayedHost(capacity: 8, isTold: true)
+    speak(0)
+    host.restart(isTold: true)
+    now = now + .seconds(1)
+    host.handleCall(now: now)
+    now = now + .seconds(1)
+    host.handleCall(now: now)
+    speak(200)
+    // Of the 99 frames those of the last second; the others are lost.
+    #expect(host.leftOut == 50)
+    speak(202)
+    now = now + .seconds(1)
+    speak(302)
+    #expect(host.leftOut == 50)
+  }
+
   /// Goal: who hears silence by a relay loses nothing.
   @Test func `numbers of the way and of a host, and silence that is no loss`() throws {
     let world = try RelayedWorld(seed: 901)

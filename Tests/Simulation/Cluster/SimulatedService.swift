@@ -68,8 +68,8 @@ package final class SimulatedService {
   package func replace(_ list: NodeList) {
     for node in cluster.nodes {
       node.rendezvous.nodes = list
-      node.rendezvous.host.command(now: world.now) { machine, _ in
-        machine.admit(.everyone, tokenKey: nil, relays: [], nodes: list)
+      node.rendezvous.host.command(now: world.now) { machine, now in
+        machine.admit(.everyone, tokenKey: nil, relays: [], nodes: list, now: now)
       }
     }
   }
