@@ -685,6 +685,28 @@ def swelling(path, hertz, shift, seconds=20):
 
 
 @scenario
+def channel_relay_named_later(lab):
+    """A relay runs before the operator has named it: it is offered as soon as SIGHUP was read."""
+    printed = sh(f"{BIN}/earshot-relay", "--print-id", "--data", lab.path("relay")).stdout
+    with open(lab.path("relays"), "w") as file:
+        file.write("y" * 52 + "\n")
+    rendezvous = lab.rendezvous(options=("--relay-key", lab.path("relays")))
+    own = next(line["identity"] for line in rendezvous.lines() if line["type"] == "listening")
+    start_relay(lab, own)
+    rendezvous.wait_words("--relay-key does not name", 10)
+    with open(lab.path("relays"), "a") as file:
+        file.write(printed)
+    rendezvous.signal(signal.SIGHUP)
+    rendezvous.wait_words("was read again", 10)
+    alice = joined(lab, "a", "--relay", "--duration", "8", identity="alice")
+    bob = joined(lab, "b", "--relay", "--duration", "6", identity="bob")
+    for program in (alice, bob):
+        program.wait_line(lambda line: line.get("name") == "relayFirstFrame", 6)
+        equal(program.wait(15), 0, f"exit code ({program.describe()})")
+    return "offered without another start"
+
+
+@scenario
 def channel_relay_leaves_out(lab):
     """Of five who are never silent three are heard at a time: what is left out is no loss."""
     with_relay(lab)

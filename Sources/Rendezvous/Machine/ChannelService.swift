@@ -197,10 +197,49 @@ struct ChannelService {
     strangers.remove(slot)
   }
 
-  /// Takes what a relay offers.
+  /// - Returns: What is still to be reported at once.
+  func noteArrival(
+    of packet: RendezvousMachine.InboundPacket, _ demand: FeedbackDemand, now: Instant
+  ) -> FeedbackDemand {
+    hub?.noteArrival(
+      packet.number, of: packet.slot,
+      isCongestionExperienced: packet.marks.isCongestionExperienced,
+      byteCount: packet.byteCount, demand: demand, now: now) ?? demand
+  }
+}
+
+/// What relays offer.
+extension ChannelService {
+  /// Takes an offer; of a relay that is not named the operator is told.
   ///
-  /// - Throws: Where the operator has not named it, or nothing can be sent there.
-  mutating func takeOffer(
+  /// - Throws: Where it is not named, or nothing can be sent there.
+  static func handle(
+    _ offer: RendezvousMessage, of slot: UInt32, in machine: inout RendezvousMachine, now: Instant
+  ) throws(WireError) {
+    let client = machine.registry[slot]
+    if case .relayHere = offer, !machine.settings.relayIDs.contains(client.id) {
+      machine.publishRefusal(
+        .refused(client.id, .relayNotNamed, from: client.address), now: now)
+    }
+    try machine.channels.takeOffer(offer, of: slot, client, machine.settings)
+    machine.sendRelayNews(now: now)
+  }
+
+  /// The operator has named relays anew: those that offered themselves before are looked at again.
+  static func reviewRelays(in machine: inout RendezvousMachine, now: Instant) {
+    machine.channels.relays.keep(machine.settings.relayIDs)
+    machine.channels.pairs.keep(machine.settings.relayIDs)
+    for (slot, offer) in machine.channels.strangers.takeAll() {
+      do throws(WireError) {
+        try machine.channels.takeOffer(offer, of: slot, machine.registry[slot], machine.settings)
+      } catch {
+        machine.counters.messagesInvalid &+= 1
+      }
+    }
+    machine.sendRelayNews(now: now)
+  }
+
+  private mutating func takeOffer(
     _ offer: RendezvousMessage, of slot: UInt32, _ client: ClientRecord,
     _ settings: borrowing ServerSettings
   ) throws(WireError) {
@@ -214,16 +253,6 @@ struct ChannelService {
     default: break
     }
   }
-
-  /// - Returns: What is still to be reported at once.
-  func noteArrival(
-    of packet: RendezvousMachine.InboundPacket, _ demand: FeedbackDemand, now: Instant
-  ) -> FeedbackDemand {
-    hub?.noteArrival(
-      packet.number, of: packet.slot,
-      isCongestionExperienced: packet.marks.isCongestionExperienced,
-      byteCount: packet.byteCount, demand: demand, now: now) ?? demand
-  }
 }
 
 /// What clients have offered whom the operator has not named as relays. It is looked at again when
@@ -233,7 +262,7 @@ struct UnnamedRelays {
 
   /// Of more than there is room for the oldest goes: that relay has to be started again.
   mutating func append(_ offer: RendezvousMessage, of slot: UInt32) {
-    if offers.count { $0.slot == slot } >= Self.ofOne { offers.removeAll { $0.slot == slot } }
+    if offers.count(where: { $0.slot == slot }) >= Self.ofOne { offers.removeAll { $0.slot == slot } }
     if offers.count >= Self.most { offers.removeFirst() }
     offers.append((slot, offer))
   }

@@ -209,7 +209,7 @@ extension RendezvousMachine {
         try registry.replaceAudience(audience, of: slot)
         announce(slot)
       case .channel(let request): request.arrive(from: slot, in: &self, now: now)
-      case .relayHere, .relayPairs: try takeOffer(message, of: slot, now: now)
+      case .relayHere, .relayPairs: try ChannelService.handle(message, of: slot, in: &self, now: now)
       case .pair(let request): request.answer(slot, in: &self, now: now)
       case .channelData(let data): try data.pass(from: slot, in: &self, now: now)
       case .lookUpResult, .forwarded, .forwardResult, .tokenResult, .relays, .channelNotice,
@@ -221,32 +221,6 @@ extension RendezvousMachine {
       counters.messagesInvalid &+= 1
       return addStrike(to: slot, now: now)
     }
-  }
-
-  /// What a relay offers; of one that is not named the operator is told.
-  private mutating func takeOffer(
-    _ offer: RendezvousMessage, of slot: UInt32, now: Instant
-  ) throws(WireError) {
-    let client = registry[slot]
-    if case .relayHere = offer, !settings.relayIDs.contains(client.id) {
-      publishRefusal(.refused(client.id, .relayNotNamed, client.address), now: now)
-    }
-    try channels.takeOffer(offer, of: slot, client, settings)
-    sendRelayNews(now: now)
-  }
-
-  /// The operator has named relays anew: those that offered themselves before are looked at again.
-  mutating func reviewRelays(now: Instant) {
-    channels.relays.keep(settings.relayIDs)
-    channels.pairs.keep(settings.relayIDs)
-    for (slot, offer) in channels.strangers.takeAll() {
-      do throws(WireError) {
-        try channels.takeOffer(offer, of: slot, registry[slot], settings)
-      } catch {
-        counters.messagesInvalid &+= 1
-      }
-    }
-    sendRelayNews(now: now)
   }
 
   /// Notes when a packet came, and what is owed for it: beside what is under way, or at once.

@@ -154,7 +154,7 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
   ) {
     settings.admit(admission, tokenKey: tokenKey, relays: relays, nodes: nodes)
     gate.setWorkPerSecond(settings.workPerSecond(limits))
-    reviewRelays(now: now)
+    ChannelService.reviewRelays(in: &self, now: now)
   }
 
   /// The wall clock has been read anew: it may have been stepped since the start.
