@@ -325,19 +325,17 @@ package final class ForwardingHub {
   }
 
   private func forward(_ number: UInt32, of seat: Seat, now: Instant) {
+    let recovered = seat.frames?.recoveredCount(with: number) ?? 0
     for other in seat.room.seats where other !== seat && other.mayHear(seat) {
-      guard other.isThere(limits, now: now) else {
-        other.sentSound.drop(number, of: seat.source)
-        continue
-      }
-      guard other.sound.admits(seat, to: other, limits, now: now) else {
+      // Whoever is not there misses it.
+      let isThere = other.isThere(limits, now: now)
+      guard !isThere || other.sound.admits(seat, to: other, limits, now: now) else {
         counters.audioLeftOut &+= 1
         other.leaveOut(seat)
         continue
       }
-      if !append(.audio(from: seat.slot, number), to: other) {
-        other.sentSound.drop(number, of: seat.source)
-      }
+      other.sentSound.pass(number, of: seat.source, recovered: recovered)
+      if isThere { append(.audio(from: seat.slot, number), to: other) }
     }
   }
 
@@ -345,14 +343,9 @@ package final class ForwardingHub {
   private func write(
     _ number: UInt32, of slot: UInt32, to seat: Seat, into packet: inout OutputSpan<UInt8>
   ) {
-    guard let sender = self.seat(slot), sender.room === seat.room, let frames = sender.frames
+    guard let sender = self.seat(slot), sender.room === seat.room, let frames = sender.frames,
+      let entry = frames[number]
     else { return counters.packetsDropped &+= 1 }
-    guard let entry = frames[number] else {
-      seat.sentSound.drop(number, of: sender.source)
-      return counters.packetsDropped &+= 1
-    }
-    seat.sentSound.handleSending(
-      number, of: sender.source, recovered: frames.recoveredCount(with: number))
     if seat.sentSound.mustIntroduce(sender.source) {
       ChannelSourceFrame(source: sender.source, uid: sender.claim.uid).write(to: &packet)
     }

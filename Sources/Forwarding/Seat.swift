@@ -184,6 +184,8 @@ struct SentSound {
     repeating: Line(), count: Int(ChannelAudioFrame.highestSource) + 1)
   /// Sources of which the member is to be told that they are left out.
   private var leftOut: [UInt8] = []
+  /// Of which of them it was told again last.
+  private var repeated = 0
 
   /// The source is another member's from now on.
   mutating func forget(_ source: UInt8) {
@@ -191,15 +193,29 @@ struct SentSound {
     leftOut.removeAll { $0 == source }
   }
 
+  init() { leftOut.reserveCapacity(lines.count) }
+
   /// Whether CHANNEL_SOURCE goes before the frame of a source: the first 10 times, then each 50th.
-  /// What was not sent is told anew with it.
+  /// With it the next of those that are left out are told of again: all words may have got lost.
   mutating func mustIntroduce(_ source: UInt8) -> Bool {
     let place = Int(source)
     let count = lines[place].introductions
     lines[place].introductions = count >= 59 ? 10 : count + 1
     guard count < 10 || count == 59 else { return false }
     if lines[place].unsent > 0 { lines[place].wordsLeft = max(1, lines[place].wordsLeft) }
+    if count == 59 { repeatWords() }
     return true
+  }
+
+  private mutating func repeatWords() {
+    var found = 0
+    for _ in lines.indices where found < Self.wordsAgain {
+      repeated = (repeated + 1) % lines.count
+      guard lines[repeated].isLeftOut, lines[repeated].wordsLeft == 0 else { continue }
+      lines[repeated].wordsLeft = 1
+      leftOut.append(UInt8(repeated))
+      found += 1
+    }
   }
 
   /// A frame of the source has gone to others, and not to this member.
@@ -210,25 +226,17 @@ struct SentSound {
     leftOut.append(source)
   }
 
-  /// A frame that was for the member is dropped: to it that is a loss.
-  mutating func drop(_ number: UInt32, of source: UInt8) {
-    let place = Int(source)
-    guard lines[place].newest > 0, number > lines[place].newest else { return }
-    lines[place].unsent &+= UInt16(truncatingIfNeeded: number - lines[place].newest - 1)
-    lines[place].newest = number
-  }
-
-  /// A frame of the source goes to the member.
+  /// A frame of the source is for the member. Where it is dropped that is a loss.
   ///
   /// - Parameter recovered: how many before it came and go only as copies with it.
-  mutating func handleSending(_ number: UInt32, of source: UInt8, recovered: UInt32) {
+  mutating func pass(_ number: UInt32, of source: UInt8, recovered: UInt32) {
     let place = Int(source)
-    defer { lines[place].newest = max(lines[place].newest, number) }
     let expected = lines[place].newest &+ 1 &+ recovered
     if lines[place].newest > 0, number > expected {
       lines[place].unsent &+= UInt16(truncatingIfNeeded: number - expected)
       lines[place].wordsLeft = Self.words
     }
+    lines[place].newest = max(lines[place].newest, number)
     guard lines[place].isLeftOut else { return }
     lines[place].isLeftOut = false
     leftOut.removeAll { $0 == source }
@@ -254,4 +262,6 @@ struct SentSound {
   /// Packets in a row with the same word: some may be lost.
   private static let words: UInt8 = 3
   private static let wordsAtOnce = 4
+  /// How many are told of again with each 50th frame of a source.
+  private static let wordsAgain = 2
 }

@@ -139,4 +139,36 @@ struct UnsentTests {
     let word = try #require(again.first?.word)
     #expect(again.allSatisfy { $0.isOwn && $0.word == word } && word.count > 10)
   }
+
+  /// Three words may be lost at once: a host that stays left out is told of again.
+  @Test func `a host that stays left out is told of now and then`() throws {
+    join(1...5)
+    speak([(1, 20), (2, 22), (3, 24), (5, 60)], frames: 30)
+    relay.isLost = { $0 == 9 }
+    speak([(1, 20), (2, 22), (3, 24), (4, 10)], frames: 20)
+    relay.isLost = nil
+    relay.forgetReceived()
+    speak([(1, 20), (2, 22), (3, 24), (4, 10)], frames: 200)
+    let told = words(9)
+    #expect((3...30).contains(told.count) && told.allSatisfy { !$0.isOwn })
+    #expect(Set(told.map(\.word.source)).count == 1)
+  }
+
+  /// Goal: what waits in the relay and what it drops is told as what it is.
+  @Test func `frames that wait are sent, and those dropped for want of room are lost`() {
+    var limits = ForwardingLimits()
+    limits.waiting = 8
+    let relay = Relay(limits)
+    relay.join(1)
+    relay.join(9, .audience)
+    for time in 0..<60 as Range<UInt16> {
+      relay.holdsBack = (10..<40).contains(time)
+      relay.now = relay.now + .milliseconds(20)
+      relay.speak(1, time * 2)
+    }
+    let packets = relay.received[9] ?? []
+    #expect(packets.flatMap(\.audio).count < 50 && relay.hub.counters.packetsDropped > 10)
+    let words = packets.flatMap(\.unsent)
+    #expect(words.isEmpty)
+  }
 }

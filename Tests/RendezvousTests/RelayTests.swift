@@ -194,9 +194,33 @@ struct RelayTests {
     #expect(!isGranted())
     server.setRelays([bob.id, program.id])
     #expect(isGranted())
+    let invalid = server.counters.messagesInvalid
     server.setRelays([bob.id])
     server.run(.seconds(2))
     #expect(!isGranted())
+    // The line is back.
+    server.setRelays([program.id])
+    server.run(.seconds(2))
+    #expect(isGranted() && server.counters.messagesInvalid == invalid)
+  }
+
+  @Test func `of strangers' offers the last 32 are kept, and one of each identity`() {
+    var offers = RelayOffers()
+    let here = RendezvousMessage.relayHere(
+      RelayHere(address: SocketAddress(v4: 0, 0, 0, 0, port: 7500)))
+    let ids = (0..<40).map { TestClient(UInt64(100 + $0)).id }
+    let isFirst = offers.insert(here, of: 1000, program.id, isNamed: true)
+    #expect(isFirst)
+    for (slot, id) in ids.enumerated() {
+      // The same identity with another session has the same place.
+      let isNews = [slot, slot, slot + 100].map {
+        offers.insert(here, of: UInt32($0), id, isNamed: false)
+      }
+      #expect(isNews == [true, false, true])
+    }
+    let all = Set(ids + [program.id])
+    let found = [all, all, [], [program.id]].map { offers.changed(by: $0).map(\.slot) }
+    #expect(found == [(108..<140).map { UInt32($0) }, [], [], [1000]])
   }
 
   @Test func `a grant is worth nothing in other hands, at another relay, or of another signer`()

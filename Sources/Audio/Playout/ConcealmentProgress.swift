@@ -62,6 +62,9 @@ struct ConcealmentProgress: Sendable {
     isPaused = true
   }
 
+  /// The sound that goes on after a pause waits.
+  mutating func endPause() { if excused == 0 { pause() } }
+
   private mutating func count(_ played: Int, _ statistics: inout PlayoutStatistics) {
     let new = played - max(counted, excused)
     guard new > 0 else { return }

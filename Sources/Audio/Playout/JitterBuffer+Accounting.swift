@@ -35,7 +35,7 @@ extension JitterBuffer {
 
   /// What is made up before sound that goes on after a pause is none that is missing.
   mutating func excusePause() {
-    if concealment.patience > 0, packets.first?.isMarked == true { concealment.pause() }
+    if concealment.patience > 0, packets.first?.isMarked == true { concealment.endPause() }
   }
 
   /// 5 ms are given out without a pull: nothing is sent.

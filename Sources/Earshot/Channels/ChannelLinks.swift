@@ -62,6 +62,9 @@ package struct ChannelLinks {
     }
   }
 
+  /// Whether its member is heard by it.
+  package func isHeard(_ call: CallID) -> Bool { links.contains { $0.call == call && $0.isHeard } }
+
   package func uid(of call: CallID) -> UInt32? { links.first { $0.call == call }?.user.uid }
 
   /// When somebody is to be called, or called again.

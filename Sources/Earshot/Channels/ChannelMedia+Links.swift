@@ -62,11 +62,12 @@ extension ChannelMedia {
     }
   }
 
-  func handleEnd(of call: CallID, _ report: CallReport) {
+  func handleEnd(of call: CallID, _ report: CallReport) async {
     flights.end(of: call).forEach(options.onStep)
     guard let uid = links.uid(of: call) else { return }
     if let numbers = report.statistics { roll.setNumbers(numbers, of: uid) }
     endLink(call)
+    await relay?.updateSilence(of: uid)
     options.onStep(.callEnded(uid: uid, report))
   }
 

@@ -49,6 +49,8 @@ extension ChannelMedia {
     public var loudest: Int?
     /// Which way is used.
     public var way = Way.auto
+    /// Whether the own sound is kept back at first (`setAudioMuted`).
+    public var startsMuted = false
     /// Told on the endpoint's loop; must return at once.
     public var onStep: @Sendable (ChannelMediaStep) -> Void
 

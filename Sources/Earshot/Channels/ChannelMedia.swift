@@ -50,6 +50,7 @@ public actor ChannelMedia {
     loop = channel.endpoint.loop
     voices = ChannelVoices(options)
     way = ChannelWay(options.way)
+    mutes.isAudioMuted = options.startsMuted
     links = ChannelLinks(own: channel.endpoint.id, checks: channel.name.needsToken)
   }
 
@@ -156,7 +157,7 @@ public actor ChannelMedia {
       guard let uid = links.uid(of: call) else { return }
       roll.setNumbers(numbers, of: uid)
       options.onStep(.statistics(uid: uid, numbers))
-    case .callEnded(let call, let report): handleEnd(of: call, report)
+    case .callEnded(let call, let report): await handleEnd(of: call, report)
     default: break
     }
   }
@@ -312,7 +313,7 @@ public actor ChannelMedia {
       let isRelayed = silence.map { $0 < Self.freshness } ?? false
       let isSeated = await relay.isSeated(user.uid)
       voices.setRelayed(isRelayed, user.uid)
-      if !isRelayed { await relay.handleCall(with: user.uid) }
+      if !isRelayed, links.isHeard(call) { await relay.handleCall(with: user.uid) }
       overlap.update(user.uid, isHeard: isRelayed, isSeated: isSeated, now: now)
       if way.endsCalls, overlap.isOver(with: user.uid, now: now) { await hangUp([call]) }
     }

@@ -48,7 +48,6 @@ extension ChannelRelay {
     emit(streams.change(uid, now: now) { $0.setRemoteAudioMuted(isMuted, now: now) })
   }
 
-  /// A host is gone.
   func removeHost(_ uid: UInt32) {
     emit(streams.remove(uid, now: SystemClock.now))
     sound.remove(uid, on: loop)

@@ -88,8 +88,6 @@ public actor ChannelRelay {
     loop = channel.endpoint.loop
   }
 
-  // MARK: - Commands
-
   /// Asks the rendezvous for a relay, until there is one: `ChannelStep.relayGranted` or
   /// `relayUnavailable` tells.
   public func start() async {
@@ -156,6 +154,7 @@ public actor ChannelRelay {
   private func forgetDriver() -> MachineDriver<ChannelRelayMachine>? {
     guard let driver else { return nil }
     generation = max(generation, driver.readMachine { $0.nextGeneration })
+    sound.hosts = driver.readMachine { $0.hosts }
     forgetMessages(of: driver)
     self.driver = nil
     return driver
@@ -173,7 +172,10 @@ public actor ChannelRelay {
     driver?.withMachine { sound.handleCall(with: uid, by: &$0, now: $1) }
   }
 
-  // MARK: - The relay
+  /// Whether a host is to be heard by the relay is known anew.
+  func updateSilence(of uid: UInt32) {
+    sound.setSilent(driver?.readMachine { $0.isSilent(uid) } ?? false, uid)
+  }
 
   private func acceptGrant(_ grant: ChannelRelayGrant) async {
     guard isWanted else { return question.close() }
@@ -195,6 +197,7 @@ public actor ChannelRelay {
       self.driver = driver
       place = (grant.relay, grant.address)
       try driver.start { event in self.handleEvent(event) }
+      driver.withMachine { machine, _ in machine.takeOver(sound.hosts) }
       question.close()
       watchSeat(at: grant.relay)
       tellMute()
@@ -210,9 +213,9 @@ public actor ChannelRelay {
     if let step = ChannelRelayStep(event) { options.onStep(step) }
     switch event {
     case .connected:
-      toldRefusal = nil
       question.handleSeat()
-      (contact, numbers.isLost) = (.seated, false)
+      sound.silenceAll()
+      (contact, numbers.isLost, toldRefusal) = (.seated, false, nil)
       emit(streams.begin(now: SystemClock.now))
     case .publishing: beginSending()
     case .lost:
@@ -223,7 +226,7 @@ public actor ChannelRelay {
     case .firstFrame(let uid): handleFirstFrame(of: uid)
     case .audioMuted(let uid, let isMuted): handleRemoteMute(uid, isMuted)
     case .audioArrived(let uid): takeAudio(uid)
-    case .audioLeftOut(let uid): sound.setSilent(true, uid)
+    case .audioLeftOut(let uid): updateSilence(of: uid)
     default: handlePictureEvent(event)
     }
   }
@@ -246,8 +249,7 @@ public actor ChannelRelay {
   }
 
   private func isUnanswered(by relay: PeerID) -> Bool {
-    place?.relay == relay && toldRefusal == nil
-      && driver?.readMachine { $0.isConnected } == false
+    place?.relay == relay && toldRefusal == nil && driver?.readMachine { $0.isConnected } == false
   }
 
   private func askAgain(after wait: Duration, lost: PeerID? = nil) {

@@ -27,6 +27,8 @@ struct RelayedSound {
   /// Frames were kept back, and none has gone out since.
   private var hasKeptBack = false
 
+  /// What had come by the relay before.
+  var hosts = RelayedHosts()
   /// When a frame of a host last came.
   private(set) var lastHeard: [UInt32: Instant] = [:]
 
@@ -167,7 +169,11 @@ struct RelayedSound {
     playing[uid] = Line(audio: audio, watch: watch)
   }
 
-  /// Nothing comes of a host. Where others are heard an older relay leaves it out, without a word.
+  /// A seat is new: until a host is heard nobody knows whether the relay leaves it out.
+  mutating func silenceAll() { for uid in playing.keys { setSilent(true, uid) } }
+
+  /// Nothing comes of a host. Where others are heard it is taken to be left out,
+  /// if the relay is an older one that does not say so.
   mutating func handleFrozen(
     _ uid: UInt32, by machine: borrowing ChannelRelayMachine, now: Instant
   ) {

@@ -14,6 +14,7 @@ extension ChannelRelayMachine {
   package func isSilent(_ uid: UInt32) -> Bool { inbox.isSilent(uid) }
   /// Whether the relay says how many frames of each host it leaves out.
   package var tellsUnsent: Bool { link.standing.terms?.payload.hasUnsentCounts ?? false }
+  package var hosts: RelayedHosts { inbox.heard }
   /// Members that hold our key, or may.
   package var verifiedCount: Int { keys.memberCount }
   /// Whether the fingerprint is of some members only: nobody can compare it.

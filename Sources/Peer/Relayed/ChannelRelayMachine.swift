@@ -194,6 +194,9 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     inbox.handleCall(with: uid, now: now)
   }
 
+  /// What has come of hosts by the relay before this one.
+  package mutating func takeOver(_ hosts: RelayedHosts) { inbox.former = hosts }
+
   /// Says CLOSE; done when `isQuiet`.
   package mutating func shutDown(now: Instant) {
     isConnected = false

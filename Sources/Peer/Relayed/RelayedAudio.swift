@@ -99,6 +99,8 @@ struct RelayedOutbox {
 /// Opened audio of the hosts of a channel, each in a queue of its own, as an end of a call gets it.
 struct RelayedInbox {
   private var hosts: [UInt32: RelayedHost] = [:]
+  /// What came by the relay before this one.
+  var former = RelayedHosts()
   /// Whose the frames of a source are.
   private var sources: [UInt8: UInt32] = [:]
   /// The relay says how many frames of each it leaves out.
@@ -122,10 +124,17 @@ struct RelayedInbox {
   /// A session with a relay begins.
   mutating func restart(isTold: Bool) {
     self.isTold = isTold
+    sources = [:]
     for uid in hosts.keys { hosts[uid]?.restart(isTold: isTold) }
   }
 
-  mutating func handleSource(_ frame: ChannelSourceFrame) { sources[frame.source] = frame.uid }
+  /// What has come of each host, for whoever goes on with another relay.
+  var heard: RelayedHosts { RelayedHosts(hosts: former.hosts.merging(hosts) { $1 }) }
+
+  mutating func handleSource(_ frame: ChannelSourceFrame) {
+    sources[frame.source] = frame.uid
+    hosts[frame.uid]?.handleSource(frame.source, isTold: isTold)
+  }
 
   func owner(of source: UInt8) -> UInt32? { sources[source] }
 
@@ -146,6 +155,7 @@ struct RelayedInbox {
   /// A host is heard by a call: what the relay would bring is not missed.
   mutating func handleCall(with uid: UInt32, now: Instant) {
     hosts[uid]?.handleCall(now: now)
+    former.hosts[uid]?.handleCall(now: now)
   }
 
   /// Opens the audio that a packet ends with, and its copies.
@@ -169,7 +179,7 @@ struct RelayedInbox {
     guard main != nil || !opened.isEmpty else { return (false, false, false) }
     openedCount &+= 1
     let isFirst = hosts[uid] == nil
-    var host = hosts.removeValue(forKey: uid) ?? RelayedHost(capacity: capacity, isTold: isTold)
+    var host = hosts.removeValue(forKey: uid) ?? begin(uid, as: audio.source)
     defer { hosts[uid] = host }
     if let main {
       host.recordFrame(
@@ -187,6 +197,13 @@ struct RelayedInbox {
     let wasEmpty = host.queue.isEmpty
     let isKept = host.queue.push(body.span, entry)
     return (wasEmpty && isKept, isFirst, main != nil)
+  }
+
+  private mutating func begin(_ uid: UInt32, as source: UInt8) -> RelayedHost {
+    let before = former.hosts.removeValue(forKey: uid)
+    var host = RelayedHost(capacity: capacity, isTold: isTold, after: before)
+    host.handleSource(source, isTold: isTold)
+    return host
   }
 
   /// - Returns: When a frame of another host came last.
@@ -213,7 +230,10 @@ struct RelayedInbox {
     }
   }
 
-  mutating func remove(_ uid: UInt32) { hosts[uid] = nil }
+  mutating func remove(_ uid: UInt32) {
+    hosts[uid] = nil
+    former.hosts[uid] = nil
+  }
 
   /// The body of an AUDIO frame (docs/protocol/frames.md §5.1): copies, then the frame itself. In
   /// front stands how many frames of the host the relay has left out so far, where it has.
@@ -262,4 +282,13 @@ struct RelayedInbox {
       return nil  // Counted by whoever asked: `unopenedCount`.
     }
   }
+}
+
+/// What has come of the hosts of a channel by one relay, for the machine of another one.
+package struct RelayedHosts: Sendable {
+  fileprivate var hosts: [UInt32: RelayedHost] = [:]
+
+  package init() {}
+
+  fileprivate init(hosts: [UInt32: RelayedHost]) { self.hosts = hosts }
 }

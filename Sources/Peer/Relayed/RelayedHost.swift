@@ -15,32 +15,51 @@ struct RelayedHost {
   private var last: (mediaTime: UInt16, steps: UInt16, at: Instant)?
   /// Of those, the ones before the session with the relay; `nil` where the relay counts none.
   private var leftOutBefore: UInt16?
-  /// Since when a call brings it, if one does.
-  private var heardByCall: Instant?
-  /// There was another session when the last frame came.
+  /// Its number at the relay.
+  private var source: UInt8 = 0
+  /// When it was known last that a call brings it, and for how many nanoseconds one did since the
+  /// last frame.
+  private var call: (at: Instant, time: UInt64)?
+  /// There was another session, or another number, when the last frame came.
   private var isLastOfOther = false
 
-  /// - Parameter isTold: the relay says how many it leaves out.
-  init(capacity: Int, isTold: Bool) {
+  /// - Parameters:
+  ///   - isTold: the relay says how many it leaves out.
+  ///   - former: what had come by another relay.
+  init(capacity: Int, isTold: Bool, after former: RelayedHost? = nil) {
     queue = AudioFrameQueue(capacity: capacity)
-    leftOutBefore = isTold ? 0 : nil
+    if let former {
+      (leftOut, isSilent, last, call) = (former.leftOut, former.isSilent, former.last, former.call)
+    }
+    restart(isTold: isTold)
   }
 
   /// Another session with a relay, or with another one: it counts from 0.
   mutating func restart(isTold: Bool) {
     leftOutBefore = isTold ? leftOut : nil
+    source = 0
     isLastOfOther = last != nil
   }
 
-  /// The relay has left out so many frames in this session.
+  /// It has that number at the relay. With another one it is counted from 0.
+  mutating func handleSource(_ source: UInt8, isTold: Bool) {
+    if self.source != 0, self.source != source { restart(isTold: isTold) }
+    self.source = source
+  }
+
+  /// The relay has left out so many frames since it has that number.
   mutating func handleUnsent(_ count: UInt16, isLeftOut: Bool) {
     guard let leftOutBefore else { return }
     leftOut = leftOutBefore &+ count
     if isLeftOut { isSilent = true }
   }
 
-  /// A call brings it: what comes by the relay is not missed from now on.
-  mutating func handleCall(now: Instant) { heardByCall = heardByCall ?? now }
+  /// A call brings it, and the relay does not: told each 250 ms while it is so.
+  mutating func handleCall(now: Instant) {
+    var time = call?.time ?? 0
+    if let at = call?.at { time &+= min(now.nanoseconds(since: at), Self.longestReview) }
+    call = (now, time)
+  }
 
   /// A frame has opened that came in its own packet.
   ///
@@ -50,7 +69,8 @@ struct RelayedHost {
   ) {
     counters.recordReceived(byteCount: byteCount, now: now)
     let steps = max(1, UInt16(clamping: label.length.mediaTimeSteps))
-    if let last {
+    // After longer nobody knows how often media time has wrapped.
+    if let last, now < last.at + Self.longest {
       let ahead = label.mediaTime &- last.mediaTime
       // One that was overtaken ends no gap.
       guard (1..<Self.farthest).contains(ahead) else { return }
@@ -59,7 +79,7 @@ struct RelayedHost {
         countLeftOut(missing, since: last.at, length: steps, lastOther: lastOther, now: now)
       }
     }
-    heardByCall = nil
+    call = nil
     isLastOfOther = false
     last = (label.mediaTime, steps, now)
     isSilent = label.isSilent
@@ -69,11 +89,9 @@ struct RelayedHost {
   private mutating func countLeftOut(
     _ missing: UInt16, since last: Instant, length: UInt16, lastOther: Instant?, now: Instant
   ) {
-    var left: UInt16 = 0
-    if let heardByCall {
-      let steps = now.nanoseconds(since: heardByCall) / 10_000_000
-      left = min(missing, UInt16(clamping: steps / UInt64(length)))
-    }
+    guard isLastOfOther || leftOutBefore == nil else { return }
+    let brought = (call?.time ?? 0) / 10_000_000 / UInt64(length)
+    var left = min(missing, UInt16(clamping: brought))
     if isLastOfOther ? isSilent : isGuessed(since: last, lastOther: lastOther, now: now) {
       left = missing
     }
@@ -83,12 +101,15 @@ struct RelayedHost {
 
   /// Whether a relay that says nothing of it has left the host out.
   private func isGuessed(since last: Instant, lastOther: Instant?, now: Instant) -> Bool {
-    guard leftOutBefore == nil else { return false }
     let isChosen =
       now >= last + Self.leastPause && lastOther.map { $0 >= last + Self.pause } ?? false
     return isSilent || isChosen
   }
 
+  /// A little less than `farthest`.
+  private static let longest = Duration.seconds(320)
+  /// 500 ms: of a call that is not told of any more so much counts.
+  private static let longestReview: UInt64 = 500_000_000
   /// Half of what 16 bits hold, in steps of 10 ms: 327 s.
   private static let farthest: UInt16 = 1 << 15
   /// A host that the relay leaves out is missing for that long at least while others are heard: a

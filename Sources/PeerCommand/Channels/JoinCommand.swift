@@ -150,7 +150,8 @@ package struct JoinCommand: Sendable {
       let role = parts.count > 1 ? ChannelRole(rawValue: String(parts[1])) : .audience
       guard let role else {
         throw UsageError(
-          "'\(text)' is no channel with a role.", advice: "The role is host or audience: write --also ROOM or --also ROOM:host.")
+          "'\(text)' is no channel with a role.",
+          advice: "The role is host or audience: write --also ROOM or --also ROOM:host.")
       }
       let file = parts.count > 2 ? String(parts[2]) : nil
       found.append(Further(room: try Self.room(String(parts[0])), role: role, token: file))
@@ -261,9 +262,7 @@ package struct JoinCommand: Sendable {
         let media = try await session.endpoint.join(
           name, as: entry.role, uid: index == 0 ? uid : 0, token: shown?.text, steering: options)
         if let shown { tokens.add(media.channel, path: shown.path, text: shown.text) }
-        let stay = RoomStay(media, as: entry.role, self, session, sound)
-        stays.append(stay)
-        if startsMuted { await stay.setMuted(true) }
+        stays.append(RoomStay(media, as: entry.role, self, session, sound))
       }
     } catch {
       throw await session.conclude(CommandFailure(error))

@@ -66,6 +66,7 @@ package final class RoomSound: Sendable {
     if each != nil { options.makeSink = { self.makeFile($0, in: room) } }
     options.sinkHold = Self.hold
     options.way = command.way
+    options.startsMuted = command.startsMuted
     options.bitrate = command.bitrate
     options.loudest = command.loudest
     options.maxVideoBitrate = video.maxBitrate

@@ -27,6 +27,7 @@ final class RoomStay {
     self.command = command
     self.session = session
     self.sound = sound
+    isMuted = command.startsMuted
   }
 
   var channel: Channel { media.channel }

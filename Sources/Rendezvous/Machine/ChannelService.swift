@@ -11,7 +11,7 @@ struct ChannelService {
   var directory: ChannelDirectory
   var relays = RelayTable()
   var pairs = PairTable()
-  var strangers = UnnamedRelays()
+  var offers = RelayOffers()
   /// Requests about channels of other nodes, by source.
   var passages: PrefixMeters
   /// `nil` in a server that is no relay.
@@ -194,7 +194,7 @@ struct ChannelService {
     hub?.remove(slot)
     relays.remove(slot)
     pairs.remove(slot)
-    strangers.remove(slot)
+    offers.remove(slot)
   }
 
   /// - Returns: What is still to be reported at once.
@@ -210,28 +210,34 @@ struct ChannelService {
 
 /// What relays offer.
 extension ChannelService {
-  /// Takes an offer; of a relay that is not named the operator is told.
+  /// Takes an offer; of a relay that is not named the operator is told, once in a session.
   ///
   /// - Throws: Where it is not named, or nothing can be sent there.
   static func handle(
     _ offer: RendezvousMessage, of slot: UInt32, in machine: inout RendezvousMachine, now: Instant
   ) throws(WireError) {
     let client = machine.registry[slot]
-    if case .relayHere = offer, !machine.settings.relayIDs.contains(client.id) {
-      machine.publishRefusal(
-        .refused(client.id, .relayNotNamed, from: client.address), now: now)
+    let isNamed = machine.settings.relayIDs.contains(client.id)
+    let isNews = machine.channels.offers.insert(offer, of: slot, client.id, isNamed: isNamed)
+    guard isNamed else {
+      if isNews {
+        machine.publishRefusal(
+          .refused(client.id, .relayNotNamed, from: client.address), now: now)
+      }
+      throw .invalid("relay", at: 0)
     }
-    try machine.channels.takeOffer(offer, of: slot, client, machine.settings)
+    try machine.channels.accept(offer, of: slot, client)
     machine.sendRelayNews(now: now)
   }
 
-  /// The operator has named relays anew: those that offered themselves before are looked at again.
+  /// The operator has named relays anew: what was offered before is looked at again.
   static func reviewRelays(in machine: inout RendezvousMachine, now: Instant) {
-    machine.channels.relays.keep(machine.settings.relayIDs)
-    machine.channels.pairs.keep(machine.settings.relayIDs)
-    for (slot, offer) in machine.channels.strangers.takeAll() {
+    let named = machine.settings.relayIDs
+    machine.channels.relays.keep(named)
+    machine.channels.pairs.keep(named)
+    for (slot, offer) in machine.channels.offers.changed(by: named) {
       do throws(WireError) {
-        try machine.channels.takeOffer(offer, of: slot, machine.registry[slot], machine.settings)
+        try machine.channels.accept(offer, of: slot, machine.registry[slot])
       } catch {
         machine.counters.messagesInvalid &+= 1
       }
@@ -239,14 +245,9 @@ extension ChannelService {
     machine.sendRelayNews(now: now)
   }
 
-  private mutating func takeOffer(
-    _ offer: RendezvousMessage, of slot: UInt32, _ client: ClientRecord,
-    _ settings: borrowing ServerSettings
+  private mutating func accept(
+    _ offer: RendezvousMessage, of slot: UInt32, _ client: ClientRecord
   ) throws(WireError) {
-    guard settings.relayIDs.contains(client.id) else {
-      strangers.append(offer, of: slot)
-      throw .invalid("relay", at: 0)
-    }
     switch offer {
     case .relayHere(let here): try relays.insert(here, of: slot, client)
     case .relayPairs(let pair): try pairs.insert(pair, of: slot, client)
@@ -255,26 +256,58 @@ extension ChannelService {
   }
 }
 
-/// What clients have offered whom the operator has not named as relays. It is looked at again when
-/// the names are read anew.
-struct UnnamedRelays {
-  private var offers: [(slot: UInt32, offer: RendezvousMessage)] = []
-
-  /// Of more than there is room for the oldest goes: that relay has to be started again.
-  mutating func append(_ offer: RendezvousMessage, of slot: UInt32) {
-    if offers.count(where: { $0.slot == slot }) >= Self.ofOne { offers.removeAll { $0.slot == slot } }
-    if offers.count >= Self.most { offers.removeFirst() }
-    offers.append((slot, offer))
+/// What clients offer as relays, also those whom the operator has not named: it is looked at again
+/// when the names are read anew.
+struct RelayOffers {
+  private struct Entry {
+    let slot: UInt32
+    let id: PeerID
+    var isNamed: Bool
+    /// A place for channels, and one for pairs.
+    var offers: [RendezvousMessage]
   }
 
-  mutating func remove(_ slot: UInt32) { offers.removeAll { $0.slot == slot } }
+  /// Of one identity there is one entry.
+  private var entries: [Entry] = []
 
-  mutating func takeAll() -> [(slot: UInt32, offer: RendezvousMessage)] {
-    defer { offers = [] }
-    return offers
+  /// Where there are too many whom nobody has named the oldest of them goes: that one would have to
+  /// be started again.
+  ///
+  /// - Returns: whether it is the first of that session.
+  mutating func insert(
+    _ offer: RendezvousMessage, of slot: UInt32, _ id: PeerID, isNamed: Bool
+  ) -> Bool {
+    if let index = entries.firstIndex(where: { $0.slot == slot }) {
+      entries[index].isNamed = isNamed
+      let isFull = entries[index].offers.count >= Self.ofOne
+      if isFull { entries[index].offers = [] }
+      entries[index].offers.append(offer)
+      return false
+    }
+    entries.removeAll { $0.id == id }
+    let strangers = entries.indices.filter { !entries[$0].isNamed }
+    if let oldest = strangers.first, strangers.count >= Self.mostStrangers {
+      entries.remove(at: oldest)
+    }
+    entries.append(Entry(slot: slot, id: id, isNamed: isNamed, offers: [offer]))
+    return true
   }
 
-  /// A place for channels and one for pairs.
+  mutating func remove(_ slot: UInt32) { entries.removeAll { $0.slot == slot } }
+
+  /// What is offered by those who are named now, and were not before.
+  mutating func changed(by named: Set<PeerID>) -> [(slot: UInt32, offer: RendezvousMessage)] {
+    var found: [(slot: UInt32, offer: RendezvousMessage)] = []
+    for index in entries.indices {
+      let isNamed = named.contains(entries[index].id)
+      if isNamed, !entries[index].isNamed {
+        found += entries[index].offers.map { (entries[index].slot, $0) }
+      }
+      entries[index].isNamed = isNamed
+    }
+    return found
+  }
+
   private static let ofOne = 2
-  private static let most = 32
+  private static let mostStrangers = 32
 }

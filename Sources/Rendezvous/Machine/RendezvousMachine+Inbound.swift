@@ -209,7 +209,8 @@ extension RendezvousMachine {
         try registry.replaceAudience(audience, of: slot)
         announce(slot)
       case .channel(let request): request.arrive(from: slot, in: &self, now: now)
-      case .relayHere, .relayPairs: try ChannelService.handle(message, of: slot, in: &self, now: now)
+      case .relayHere, .relayPairs:
+        try ChannelService.handle(message, of: slot, in: &self, now: now)
       case .pair(let request): request.answer(slot, in: &self, now: now)
       case .channelData(let data): try data.pass(from: slot, in: &self, now: now)
       case .lookUpResult, .forwarded, .forwardResult, .tokenResult, .relays, .channelNotice,

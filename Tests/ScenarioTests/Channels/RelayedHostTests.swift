@@ -50,7 +50,8 @@ struct RelayedHostTests {
     #expect(host.leftOut == 49)
   }
 
-  @Test mutating func `a relay that counts what it leaves out is believed, and nothing is guessed`() {
+  @Test mutating func `a relay that counts what it leaves out is believed, and nothing is guessed`()
+  {
     host = RelayedHost(capacity: 8, isTold: true)
     speak(0)
     now = now + .seconds(1)
@@ -91,16 +92,62 @@ struct RelayedHostTests {
     speak(0)
     host.restart(isTold: true)
     now = now + .seconds(1)
-    host.handleCall(now: now)
-    now = now + .seconds(1)
-    host.handleCall(now: now)
-    speak(200)
-    // Of the 99 frames those of the last second; the others are lost.
+    for _ in 0...4 {
+      host.handleCall(now: now)
+      now = now + .milliseconds(250)
+    }
+    // The call has ended: of the last second nothing was heard.
+    now = now + .milliseconds(750)
+    speak(300)
     #expect(host.leftOut == 50)
-    speak(202)
-    now = now + .seconds(1)
     speak(302)
+    // The same session: what the relay has not sent it has said.
+    for _ in 0...4 {
+      host.handleCall(now: now)
+      now = now + .milliseconds(250)
+    }
+    speak(402)
     #expect(host.leftOut == 50)
+  }
+
+  @Test mutating func `a host with another number is counted from the beginning`() {
+    host = RelayedHost(capacity: 8, isTold: true)
+    host.handleSource(3, isTold: true)
+    speak(0)
+    host.handleUnsent(2000, isLeftOut: false)
+    speak(2)
+    host.handleSource(4, isTold: true)
+    speak(4)
+    host.handleUnsent(30, isLeftOut: false)
+    #expect(host.leftOut == 2030)
+    host.handleSource(4, isTold: true)
+    host.handleUnsent(31, isLeftOut: false)
+    #expect(host.leftOut == 2031)
+  }
+
+  @Test mutating func `what came by one relay goes on to be counted with another`() {
+    host = RelayedHost(capacity: 8, isTold: true)
+    speak(0)
+    host.handleUnsent(500, isLeftOut: true)
+    var next = RelayedHost(capacity: 8, isTold: true, after: host)
+    #expect(next.leftOut == 500 && next.isSilent && next.counters.packetsReceived == 0)
+    next.handleUnsent(7, isLeftOut: false)
+    #expect(next.leftOut == 507)
+    swap(&host, &next)
+    speak(100)
+    // It was left out when that relay went.
+    #expect(host.leftOut == 556 && !host.isSilent)
+  }
+
+  @Test mutating func `a host that comes back after ten minutes is heard`() {
+    host = RelayedHost(capacity: 8, isTold: true)
+    speak(0)
+    host.handleUnsent(0, isLeftOut: true)
+    now = now + .seconds(400)
+    speak(40_000)
+    #expect(!host.isSilent && host.leftOut == 0)
+    speak(40_002, level: 127)
+    #expect(host.isSilent)
   }
 
   /// Goal: who hears silence by a relay loses nothing.
