@@ -58,7 +58,8 @@ struct UnsentTests {
     let heard = heardCount(third)
     #expect(heard < 30)
     let word = ChannelUnsentFrame(source: third, count: 0)
-    #expect(told.count == 3 && told.allSatisfy { $0.word == word && !$0.isOwn })
+    // Three, and one with the 50th frame of each of two others.
+    #expect((3...5).contains(told.count) && told.allSatisfy { $0.word == word && !$0.isOwn })
     // The first one goes within the 20 ms after its last frame: two or three hosts have one.
     let packets = relay.received[9] ?? []
     let last = try #require(packets.lastIndex { $0.audio.first?.source == third })

@@ -198,7 +198,6 @@ struct RelayTests {
     server.setRelays([bob.id])
     server.run(.seconds(2))
     #expect(!isGranted())
-    // The line is back.
     server.setRelays([program.id])
     server.run(.seconds(2))
     #expect(isGranted() && server.counters.messagesInvalid == invalid)

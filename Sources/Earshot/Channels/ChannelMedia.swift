@@ -309,8 +309,7 @@ public actor ChannelMedia {
     guard let relay else { return }
     let seatless = links.seatless
     for (user, call) in links.linked where !seatless.contains(call) {
-      let silence = await relay.silence(of: user.uid)
-      let isRelayed = silence.map { $0 < Self.freshness } ?? false
+      let isRelayed = await relay.silence(of: user.uid).map { $0 < Self.freshness } ?? false
       let isSeated = await relay.isSeated(user.uid)
       voices.setRelayed(isRelayed, user.uid)
       if !isRelayed, links.isHeard(call) { await relay.handleCall(with: user.uid) }
