@@ -90,7 +90,7 @@ func readAll(_ packet: [UInt8]) -> (frames: [Frame], error: WireError?) {
     #expect(try reader.next() == nil)
   }
 
-  @Test(arguments: [0x0E, 0x0F, 0x16, 0x1F, 0x37, 0x7F] as [UInt8])
+  @Test(arguments: [0x0E, 0x0F, 0x16, 0x1F, 0x38, 0x7F] as [UInt8])
   func `refuses a reserved type`(type: UInt8) {
     #expect(readAll([type] + Array(repeating: 0, count: 40)).error?.field == "frame type")
   }
