@@ -247,7 +247,8 @@ struct SentSound {
   mutating func writeUnsent(with source: UInt8, into packet: inout OutputSpan<UInt8>) {
     for place in leftOut.indices.prefix(Self.wordsAtOnce).reversed() {
       let other = leftOut[place]
-      writeWord(other, into: &packet)
+      // The frame may have waited since before its host was left out: it has a word of its own.
+      if other != source, lines[Int(other)].wordsLeft > 0 { writeWord(other, into: &packet) }
       if lines[Int(other)].wordsLeft == 0 { leftOut.remove(at: place) }
     }
     if lines[Int(source)].wordsLeft > 0 { writeWord(source, into: &packet) }

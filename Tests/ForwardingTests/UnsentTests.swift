@@ -172,4 +172,16 @@ struct UnsentTests {
     let words = packets.flatMap(\.unsent)
     #expect(words.isEmpty)
   }
+
+  /// A frame that waited goes after the word that its host is left out: both have words to write.
+  @Test func `a host that is left out while a frame of it waits has three words, and no more`() {
+    var sound = SentSound()
+    var packet: [UInt8] = []
+    for source in [1, 3] as [UInt8] { sound.pass(1, of: source, recovered: 0) }
+    sound.leaveOut(3)
+    for source in [1, 3, 1, 3, 1, 1] as [UInt8] {
+      packet.append(addingCapacity: 100) { sound.writeUnsent(with: source, into: &$0) }
+    }
+    #expect(packet.count == 3 * ChannelUnsentFrame.byteCount)
+  }
 }
