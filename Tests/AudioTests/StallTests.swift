@@ -45,6 +45,29 @@ struct PeriodicStallDetectorTests {
     #expect(often == [200, 200, 0])
   }
 
+  @Test func `holds the whole where stalls have no rhythm`() {
+    let delays = Self.delays(
+      length: 300, starts: [5000, 9000, 16_000], at: [9400, 16_400, 22_000, 33_000, 34_000])
+    #expect(delays == [182, 300, 300, 300, 0])
+    // Two of 4 s are one again.
+    let again = Self.delays(
+      length: 300, starts: [5000, 9000, 16_000, 20_000, 24_000], at: [20_400, 24_400, 27_000])
+    #expect(again == [300, 182, 300])
+  }
+
+  @Test func `a short interval between two of them says little of the next`() {
+    let delays = Self.delays(
+      length: 300, starts: [2000, 10_000, 11_000], at: [11_400, 17_000, 26_400, 27_000])
+    #expect(delays == [300, 300, 300, 0])
+  }
+
+  @Test func `knows them again for twenty seconds`() {
+    let delays = Self.delays(
+      length: 300, starts: [5000, 6000, 14_000], at: [6400, 9600, 14_400, 30_000])
+    #expect(delays == [300, 0, 300, 300])
+    #expect(Self.delays(length: 300, starts: [5000, 30_400], at: [30_800, 37_500]) == [182, 0])
+  }
+
   /// A rhythm of five seconds, two stalls old, in which speech was heard with `delay` ms.
   static func rhythm(heardAt delay: Int64) -> PeriodicStallDetector {
     var rhythm = PeriodicStallDetector()

@@ -37,7 +37,7 @@ import Testing
     var hold = AudioHold()
     #expect(sent(&hold, from: 0, to: 80).count == 5)
     hold.handleReport(
-      hasNews: false, overdue: 120 * millisecond, roundTrip: 40 * millisecond, now: at(90))
+      hasNews: false, overdue: 360 * millisecond, roundTrip: 40 * millisecond, now: at(90))
     #expect(hold.isHeld(now: at(90)) && hold.isProbing(now: at(90)))
     #expect(sent(&hold, from: 100, to: 400) == [180, 280, 380])
     #expect(hold.verdict(queued: at(400), now: at(440)) == .wait)
@@ -46,6 +46,20 @@ import Testing
     #expect(!hold.isHeld(now: at(450)))
     #expect(hold.verdict(queued: at(300), now: at(450)) == .send)
     #expect(sent(&hold, from: 460, to: 540).count == 5)
+  }
+
+  /// It comes late, and would come later by a hold.
+  @Test func `what would still be played is not held`() {
+    var hold = AudioHold()
+    for overdue in stride(from: UInt64(100), through: 340, by: 60) {
+      hold.handleReport(
+        hasNews: false, overdue: overdue * millisecond, roundTrip: 10 * millisecond,
+        now: at(1_000 + overdue))
+      #expect(!hold.isHeld(now: at(1_000 + overdue)), "\(overdue)")
+    }
+    hold.handleReport(
+      hasNews: false, overdue: 350 * millisecond, roundTrip: 10 * millisecond, now: at(1_350))
+    #expect(hold.isHeld(now: at(1_350)))
   }
 
   @Test func `a stall of a round trip or two is no outage`() {
@@ -63,7 +77,7 @@ import Testing
     var hold = AudioHold()
     #expect(sent(&hold, from: 0, to: 2_000).count == 101)
     hold.handleReport(
-      hasNews: false, overdue: 200 * millisecond, roundTrip: 40 * millisecond, now: at(2_000))
+      hasNews: false, overdue: 360 * millisecond, roundTrip: 40 * millisecond, now: at(2_000))
     #expect(hold.isHeld(now: at(2_690)))
     #expect(!hold.isHeld(now: at(2_700)))
   }

@@ -37,6 +37,23 @@ import Testing
     #expect(departures.allSatisfy { $0.nanoseconds % 5_000_000 == 0 })
   }
 
+  /// The end that speaks hears of the stall by the way back, which goes on.
+  @Test(arguments: ["stall=300/5000", "stall=200/3000", "delay=5,stall=300/2000", "freeze=250/4000"])
+  func `what a stall makes late no hold makes later`(line: String) throws {
+    for seed in 81...84 as ClosedRange<UInt64> {
+      var options = ListenOptions()
+      options.line = try LineWords(line)
+      options.back = try LineWords("delay=5")
+      options.seed = seed
+      options.adapts = true
+      options.asksAgain = true
+      var run = try ListenRun(options, samples: [Int16](repeating: 0, count: 48_000 * 20))
+      let departures = try run.listen().departures
+      let pauses = zip(departures, departures.dropFirst()).map { $1.nanoseconds(since: $0) }
+      #expect(try #require(pauses.max()) <= 25_000_000, "\(seed)")
+    }
+  }
+
   @Test func `a line loses what it says`() throws {
     var line = ListenLine(try LineWords("loss=10,burst=3"), random: RandomSource(seed: 5))
     var lost = 0

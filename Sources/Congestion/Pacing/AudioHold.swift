@@ -64,8 +64,9 @@ package struct AudioHold: Sendable, BitwiseCopyable {
     return now - lastSent < pause ? .wait : .send
   }
 
-  /// Shorter stalls are over before audio could be held for them.
-  private static let leastOverdue: UInt64 = 80_000_000
+  /// What comes later than that is not played any more (`JitterBuffer.longestBacklog`). What comes
+  /// earlier is, and a hold would only make it later: by the way back, and a report.
+  private static let leastOverdue: UInt64 = 350_000_000
   /// Where the path is that long, nothing is learnt from waiting for more than this.
   private static let mostRoundTrip: UInt64 = 1_000_000_000
   /// Two reports that say the same may be lost.
