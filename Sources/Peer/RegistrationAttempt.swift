@@ -31,6 +31,8 @@ struct RegistrationAttempt: ~Copyable {
     let isRepeated: Bool
     /// The access token in INIT.
     let token: [UInt8]?
+    /// When INIT was made.
+    let asked: Instant
   }
 
   private enum Timer: CaseIterable { case cardRequest, initiate, renew, doubt, fail }
@@ -228,6 +230,8 @@ struct RegistrationAttempt: ~Copyable {
     case .tooManyPrograms: return .refused(.tooManyPrograms)
     case .nameOnCard: return .refused(.nameOnCard)
     case .tokenNeeded: return .refused(.token(nil))
+    // None was shown: docs/protocol/relay.md §2.
+    case .tokenRefused where request.token == nil: return .refused(.isRelay)
     case .tokenRefused: return .refused(.token(payload.tokenFault))
     case .noNameAskedFor, .nameGranted, .nameTaken, .nameMalformed, .noMoreNames: break
     }
@@ -237,7 +241,8 @@ struct RegistrationAttempt: ~Copyable {
     guard let split = handshake.take()?.split() else { return strange() }
     established = Established(
       keys: SessionKeys(split, role: .initiator), local: connectionID, server: card,
-      terms: payload, isRepeated: repetition > 0, token: request.token)
+      terms: payload, isRepeated: repetition > 0, token: request.token,
+      asked: renewed ?? .zero)
     deadlines.cancelAll()
     return .established
   }

@@ -15,6 +15,8 @@ enum RendezvousStanding {
   struct Terms {
     let payload: ResponsePayload
     let since: Instant
+    /// When the INIT that it answers was made.
+    let asked: Instant
 
     /// When it is time to register anew: after nine tenths of the life.
     var renewal: Instant { since + .seconds(Int64(payload.life) * 9 / 10) }

@@ -48,3 +48,30 @@ extension Endpoint {
       .map { ClockDifference(offset: .milliseconds($0)) }
   }
 }
+
+/// Two clocks compared by one answer, which has the other's time (RFC 5905 §8).
+struct ClockReading {
+  /// The other clock minus the own one, in ms: as if it was read midway.
+  let offsetMs: Double
+  /// How far that may be off, in ms.
+  let uncertaintyMs: Double
+
+  /// - Parameters:
+  ///   - milliseconds: What the other clock showed, in ms since 1970 UTC.
+  ///   - question: How long ago the question was made.
+  ///   - answer: How long ago the answer came.
+  ///   - wallNanoseconds: What the own clock shows now, in ns since 1970 UTC.
+  init(
+    _ milliseconds: UInt64, since question: Duration, until answer: Duration,
+    wallNanoseconds: UInt64
+  ) {
+    let midway = (question + answer).inMilliseconds / 2
+    let own = Int64(clamping: wallNanoseconds / 1_000_000)
+    let part = Double(wallNanoseconds % 1_000_000) / 1e6
+    offsetMs = Double(Int64(clamping: milliseconds) - own) - part + midway
+    uncertaintyMs = (question - answer).inMilliseconds / 2 + Self.cutOff
+  }
+
+  /// A rendezvous takes whole ms of its wall clock, and adds whole ms of the other one since.
+  private static let cutOff = 2.0
+}

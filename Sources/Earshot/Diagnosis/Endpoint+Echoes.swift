@@ -43,9 +43,11 @@ extension Endpoint {
   func hush() { driver.withMachine { machine, _ in machine.hush() } }
 
   /// Waits until the rendezvous has answered, at most until `deadline`; whether it is registered.
-  func isRegistered(by deadline: Instant) async -> Bool {
+  func isRegistered(
+    by deadline: Instant, lookingEach step: Duration = .milliseconds(10)
+  ) async -> Bool {
     while registration == .connecting, SystemClock.now < deadline, !Task.isCancelled {
-      await pause(.milliseconds(10))
+      await pause(step)
     }
     if case .registered = registration { return true }
     return false

@@ -137,21 +137,25 @@ extension LineTrials {
 }
 
 extension NetworkDiagnosis {
-  /// What became of each TURN server.
+  /// What became of each TURN server, and of each relay for channels.
   var relayFindings: [Finding] {
-    guard !relays.isEmpty else {
+    guard !relays.isEmpty || !channelRelays.isEmpty else {
       // One that has not let this host in has named nothing to it.
       let isTold = sightings.contains { $0.seenAs != nil }
       let reason = "none was named" + (isTold ? ", and the rendezvous names none" : "")
       return [
         Finding(
           .relay, .unknown, "No relay was tested: \(reason).",
-          remedy: "Where calls end without a path, run a TURN server and pass --turn, or name it "
-            + "to the rendezvous (earshot-rendezvous --turn).")
+          remedy: "Where calls end without a path, or channels are large, run earshot-relay and "
+            + "name it to the rendezvous (--relay-key). A TURN server is for calls alone: pass "
+            + "--turn, or name it to the rendezvous (earshot-rendezvous --turn).")
       ]
     }
     let hasRelay = relays.contains { $0.relayed != nil }
-    return relays.map { $0.finding(isElsewhere: hasRelay) }
+    let hasChannelRelay = channelRelays.contains { $0.error == nil }
+    let isTold = sightings.contains { $0.seenAs != nil }
+    return channelRelays.map { $0.finding(isElsewhere: hasChannelRelay, asked: isTold) }
+      + relays.map { $0.finding(isElsewhere: hasRelay) }
   }
 }
 

@@ -18,6 +18,8 @@ public struct NetworkDiagnosis: Sendable, Equatable {
   public var portMapping: PortMappingFacts?
   /// What each TURN server told.
   public var relays: [RelaySighting]
+  /// What each `earshot-relay` told.
+  public var channelRelays: [ChannelRelaySighting] = []
 
   package init(
     host: HostFacts, sightings: [RendezvousSighting] = [], relays: [RelaySighting] = []
@@ -57,6 +59,10 @@ public struct DiagnosisPlan: Sendable {
   /// As `Configuration.relayAuthorities`.
   public var relayAuthorities: String?
 
+  /// `HOST:PORT` or `HOST:PORT#ID` of each `earshot-relay` to look for, besides the one of which the
+  /// rendezvous tells; at most `mostRendezvous`.
+  public var channelRelays: [String] = []
+
   /// How many may be named.
   public static let mostRendezvous = 4
   /// How many addresses are asked in all.
@@ -86,7 +92,8 @@ public struct RendezvousSighting: Sendable, Equatable {
   public var trials: LineTrials?
   /// Its clock minus ours, in ms.
   public var clockOffsetMs: Double?
-  /// How far `clockOffsetMs` may be off, in ms: half the round trip, and the step of 1 ms.
+  /// How far `clockOffsetMs` may be off, in ms: half the time that the handshake took, and what
+  /// the rendezvous cuts off of the time that it tells.
   public var clockUncertaintyMs: Double?
   /// The median round trip, in ms.
   public var roundTripMs: Double?

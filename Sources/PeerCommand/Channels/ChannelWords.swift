@@ -2,16 +2,16 @@ internal import Earshot
 
 /// What happens in a channel, in sentences.
 enum ChannelWords {
-  static func sentence(_ step: ChannelStep, in name: ChannelName) -> String? {
+  /// - Parameter names: Of the members.
+  static func sentence(
+    _ step: ChannelStep, in name: ChannelName, _ names: RoomNames = RoomNames()
+  ) -> String? {
     switch step {
     case .stateChanged(.reconnecting, _): "No contact with the channel for 4 s; it is being tried."
     case .joined(let uid, _): "In \(name.shortText), with uid \(uid)."
     case .rejoined: "Contact with the channel is back."
     case .left: "Left \(name.shortText)."
-    case .userJoined(let user, _): "Host \(user.uid) is there (\(user.id))."
-    case .userOffline(let uid, let reason): "Host \(uid) is gone: \(text(of: reason))."
-    case .audienceJoined(let user): "\(user.uid) listens (\(user.id))."
-    case .audienceLeft(let uid, let reason): "\(uid) listens no more: \(text(of: reason))."
+    case .userJoined, .userOffline, .audienceJoined, .audienceLeft: comings(step, names)
     case .roleChanged(_, let role): "The own role is \(role.rawValue) now."
     case .roleChangeFailed(let reason, let role):
       "The own role stays \(role.rawValue): \(text(of: reason))."
@@ -20,11 +20,36 @@ enum ChannelWords {
     case .tokenNeeded: "Another token is needed."
     case .tokenRenewed: "The newer token is accepted."
     case .tokenRefused(let reason): "The newer token is not accepted: \(text(of: reason))."
-    case .removalFinished(let uid, nil): "\(uid) was removed."
+    case .removalFinished(let uid, nil): "\(names.name(uid)) was removed."
     case .removalFinished(let uid, .some(let reason)):
-      "\(uid) was not removed: \(text(of: reason))."
+      "\(names.name(uid)) was not removed: \(text(of: reason))."
+    case .memberChecked(let uid, isGenuine: false):
+      "The token of \(names.name(uid)) is not genuine."
     case .relayUnavailable: "No relay is registered with the rendezvous."
     case .stateChanged, .memberChecked, .memberReturned, .relayGranted: nil
+    }
+  }
+
+  /// Who comes and goes. Another program of the own identity, or one that has died, is nobody who
+  /// came or left.
+  private static func comings(_ step: ChannelStep, _ names: RoomNames) -> String? {
+    switch step {
+    case .userJoined(let user, _) where names.isOwn(user.uid),
+      .audienceJoined(let user) where names.isOwn(user.uid):
+      "The own identity is there once more, with uid \(user.uid)."
+    case .userOffline(let uid, _) where names.isOwn(uid),
+      .audienceLeft(let uid, _) where names.isOwn(uid):
+      "The other stay of the own identity, with uid \(uid), has ended."
+    case .userJoined(let user, _):
+      names.pinned(user.uid).map { "\($0) is there, as host \(user.uid)." }
+        ?? "Host \(user.uid) is there (\(user.id))."
+    case .userOffline(let uid, let reason): "\(names.host(uid)) is gone: \(text(of: reason))."
+    case .audienceJoined(let user):
+      names.pinned(user.uid).map { "\($0) listens, as \(user.uid)." }
+        ?? "\(user.uid) listens (\(user.id))."
+    case .audienceLeft(let uid, let reason):
+      "\(names.name(uid)) listens no more: \(text(of: reason))."
+    default: nil
     }
   }
 
@@ -72,17 +97,18 @@ enum ChannelWords {
   }
 
   /// What happens at the relay to one host, or to pictures.
-  static func sentence(_ step: ChannelRelayStep) -> String {
+  static func sentence(_ step: ChannelRelayStep, _ names: RoomNames = RoomNames()) -> String {
     switch step {
-    case .audioMuted(let uid, true): "Host \(uid) keeps its sound back."
-    case .audioMuted(let uid, false): "Host \(uid) is to be heard again."
-    case .seatChanged(let uid, true): "\(uid) is at the relay again."
-    case .seatChanged(let uid, false): "\(uid) has left the relay."
+    case .audioMuted(let uid, true): "\(names.host(uid)) keeps its sound back."
+    case .audioMuted(let uid, false): "\(names.host(uid)) is to be heard again."
+    case .seatChanged(let uid, true): "\(names.name(uid)) is at the relay again."
+    case .seatChanged(let uid, false): "\(names.name(uid)) has left the relay."
     case .rosterDiffers(let uid):
-      "Host \(uid) sees other members than we do, and somebody may listen: compare the fingerprint."
+      "\(names.host(uid)) sees other members than we do, and somebody may listen: compare the "
+        + "fingerprint."
     case .picturesPaused(let uid, true):
-      "Host \(uid) shows no pictures: its line does not hold them, or it keeps them back."
-    case .picturesPaused(let uid, false): "Host \(uid) shows pictures again."
+      "\(names.host(uid)) shows no pictures: its line does not hold them, or it keeps them back."
+    case .picturesPaused(let uid, false): "\(names.host(uid)) shows pictures again."
     case .publishFallback(let change): VideoMessages.sentence(change)
     case .subscribeFallback(let pictures): sentence(pictures)
     default: ""
