@@ -1,5 +1,6 @@
 import Foundation
 import Primitives
+import Reactor
 import Testing
 
 @testable import Earshot
