@@ -1,4 +1,4 @@
-import Primitives
+package import Primitives
 import SecureSession
 import Wire
 
@@ -20,6 +20,10 @@ enum RendezvousStanding {
 
     /// When it is time to register anew: after nine tenths of the life.
     var renewal: Instant { since + .seconds(Int64(payload.life) * 9 / 10) }
+
+    var reading: RendezvousReading {
+      RendezvousReading(milliseconds: payload.serverTime, asked: asked, answered: since)
+    }
 
     /// What the rendezvous' clock shows, in ms since 1970 UTC.
     func serverMilliseconds(now: Instant) -> UInt64 {
@@ -57,6 +61,14 @@ enum RendezvousStanding {
     self = .confirmed(terms)
     return terms
   }
+}
+
+/// The clock of the rendezvous, read at some time from when it was asked until its answer came.
+package struct RendezvousReading: Sendable {
+  /// Since 1970 UTC.
+  package let milliseconds: UInt64
+  package let asked: Instant
+  package let answered: Instant
 }
 
 /// How often a session with the rendezvous shows that it stands, and when its silence is its end;

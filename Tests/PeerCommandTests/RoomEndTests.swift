@@ -38,13 +38,14 @@ import Testing
     #expect(lines.count == 4)
   }
 
-  /// Method: two are there, to one of whom there never was a path; then to none of them.
+  /// Method: two are there, to one of whom there never was a path; then to none of them. A call
+  /// that looks for a path has numbers as well, of nothing.
   @Test func `host to host is said only where there was a path`() {
     var end = Self.end()
     (end.members[0].heardMs, end.members[0].packets, end.members[0].mos) = (0, nil, nil)
     #expect(end.text.contains("1:15, host to host, as 9"))
     #expect(end.text.contains(", there was no path to it") && !end.text.contains("nothing was"))
-    (end.members[1].heardMs, end.members[1].packets, end.members[1].mos) = (0, nil, nil)
+    (end.members[1].heardMs, end.members[1].packets, end.members[1].mos) = (0, 0, nil)
     #expect(end.text.contains("1:15, nobody was reached, as 9"))
     #expect(RoomPage.html([end]).contains("<td>1:15, nobody was reached</td>"))
     // Two who listen, or two programs of one identity, are not to talk.

@@ -14,10 +14,10 @@ struct TokenCommandTests {
 
   init() throws { folder = try TemporaryFolder() }
 
-  /// `@` stands for the folder.
+  /// `@` at the beginning of a word stands for the folder.
   private func run(_ words: String, at now: UInt64 = now) throws -> (text: String, code: ExitCode) {
     let words = words.split(separator: " ").map {
-      String($0).replacing("@", with: folder.path + "/")
+      $0.hasPrefix("@") ? folder.file(String($0.dropFirst())) : String($0)
     }
     return try TokenCommand(Arguments(words)).text(wallMilliseconds: now)
   }

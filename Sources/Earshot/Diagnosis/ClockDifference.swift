@@ -44,8 +44,8 @@ public struct ClockDifference: Sendable, Hashable {
 extension Endpoint {
   /// How far the clocks differ, by what the rendezvous last said; `nil` before it has.
   public var clockDifference: ClockDifference? {
-    driver.readMachine { $0.rendezvousClockOffset }
-      .map { ClockDifference(offset: .milliseconds($0)) }
+    driver.readMachine { $0.rendezvousReading }
+      .map { ClockDifference(offset: .milliseconds(Int64(ClockReading($0).offsetMs.rounded()))) }
   }
 }
 
@@ -70,6 +70,14 @@ struct ClockReading {
     let part = Double(wallNanoseconds % 1_000_000) / 1e6
     offsetMs = Double(Int64(clamping: milliseconds) - own) - part + midway
     uncertaintyMs = (question - answer).inMilliseconds / 2 + Self.cutOff
+  }
+
+  /// Of a rendezvous and of this host's clock.
+  init(_ reading: RendezvousReading) {
+    let (now, wall) = (SystemClock.now, SystemClock.wallNanoseconds)
+    self.init(
+      reading.milliseconds, since: now - reading.asked, until: now - reading.answered,
+      wallNanoseconds: wall)
   }
 
   /// A rendezvous takes whole ms of its wall clock, and adds whole ms of the other one since.

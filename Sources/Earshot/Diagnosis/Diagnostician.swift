@@ -144,7 +144,7 @@ struct Diagnostician {
     await endpoint.look(&sighting, place.address, within: plan.patience, probes: true)
     if offered.isEmpty { offered = await endpoint.offeredRelays }
     if offeredRelay == nil, sighting.seenAs != nil {
-      offeredRelay = await endpoint.offeredChannelRelay(within: .seconds(2))
+      offeredRelay = await Self.channelRelay(offeredTo: endpoint, within: .seconds(2))
     }
     await endpoint.close()
     return sighting
@@ -246,11 +246,8 @@ extension Endpoint {
     } catch {
       sighting.error = error
     }
-    guard let reading = driver.readMachine({ $0.rendezvousReading }) else { return }
-    let (now, wall) = (SystemClock.now, SystemClock.wallNanoseconds)
-    let clocks = ClockReading(
-      reading.milliseconds, since: now - reading.asked, until: now - reading.answered,
-      wallNanoseconds: wall)
+    guard let clocks = driver.readMachine({ $0.rendezvousReading }).map(ClockReading.init)
+    else { return }
     sighting.clockOffsetMs = clocks.offsetMs
     sighting.clockUncertaintyMs = clocks.uncertaintyMs
   }

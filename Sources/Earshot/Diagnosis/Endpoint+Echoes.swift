@@ -43,11 +43,9 @@ extension Endpoint {
   func hush() { driver.withMachine { machine, _ in machine.hush() } }
 
   /// Waits until the rendezvous has answered, at most until `deadline`; whether it is registered.
-  func isRegistered(
-    by deadline: Instant, lookingEach step: Duration = .milliseconds(10)
-  ) async -> Bool {
+  func isRegistered(by deadline: Instant) async -> Bool {
     while registration == .connecting, SystemClock.now < deadline, !Task.isCancelled {
-      await pause(step)
+      await pause(.milliseconds(10))
     }
     if case .registered = registration { return true }
     return false

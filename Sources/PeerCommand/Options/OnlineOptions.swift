@@ -274,15 +274,14 @@ package struct OnlineOptions: Sendable {
   package static func checked(
     _ text: String, usual: UInt16 = 7400, of what: String = "rendezvous"
   ) throws(UsageError) -> String {
+    func fault(_ advice: String, _ detail: String = "") -> UsageError {
+      UsageError("'\(text)' is not the address of a \(what)\(detail).", advice: advice)
+    }
     guard !text.contains(where: \.isWhitespace) else {
-      throw UsageError(
-        "'\(text)' is not the address of a \(what): there is a blank in it.",
-        advice: "Leave the blank out.")
+      throw fault("Leave the blank out.", ": there is a blank in it")
     }
     if let scheme = text.firstRange(of: "://") {
-      throw UsageError(
-        "'\(text)' is not the address of a \(what).",
-        advice: "Write HOST:PORT, without \(text[..<scheme.upperBound]).")
+      throw fault("Write HOST:PORT, without \(text[..<scheme.upperBound]).")
     }
     let rendezvous = Configuration.completedRendezvous(text, usual: usual)
     let parts = rendezvous.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
@@ -291,20 +290,14 @@ package struct OnlineOptions: Sendable {
       colon == address.startIndex ? nil : UInt16(address[address.index(after: colon)...])
     }
     guard let port, port > 0 else {
-      throw UsageError(
-        "'\(text)' is not the address of a \(what).",
-        advice: "Write HOST:PORT or HOST:PORT#ID, for example 192.0.2.1:\(usual).")
+      throw fault("Write HOST:PORT or HOST:PORT#ID, for example 192.0.2.1:\(usual).")
     }
     let host = address.dropLast("\(port)".utf8.count + 1)
     if address.hasPrefix("::") && !host.dropFirst(2).contains(where: { $0 != ":" }) {
-      throw UsageError(
-        "'\(text)' is not the address of a \(what).",
-        advice: "Put an IPv6 address into brackets: [\(address)]:\(usual).")
+      throw fault("Put an IPv6 address into brackets: [\(address)]:\(usual).")
     }
     if host.contains(":"), !host.hasPrefix("[") {
-      throw UsageError(
-        "'\(text)' is not the address of a \(what).",
-        advice: "Put an IPv6 address into brackets: [\(host)]:\(port).")
+      throw fault("Put an IPv6 address into brackets: [\(host)]:\(port).")
     }
     if parts.count == 2, PeerID(String(parts[1])) == nil {
       throw UsageError(

@@ -70,7 +70,7 @@ package struct RoomEnd: Sendable {
   /// How long, and how sound went.
   var lasted: String {
     let others = members.filter(talks)
-    let isReached = others.contains { $0.packets != nil }
+    let isReached = others.contains(where: \.wasReached)
     let way = isRelayed ? "by a relay" : isReached ? "host to host" : "nobody was reached"
     let time = Timestamp.clock(seconds: seconds)
     return others.isEmpty && !isRelayed ? time : "\(time), \(way)"
@@ -83,7 +83,7 @@ package struct RoomEnd: Sendable {
 
   /// Whether it is there, and there never was a path to it.
   private func isUnreached(_ member: Member) -> Bool {
-    !isRelayed && member.packets == nil && member.isThere && talks(with: member)
+    !isRelayed && !member.wasReached && member.isThere && talks(with: member)
   }
 
   /// On the terminal.
@@ -91,6 +91,9 @@ package struct RoomEnd: Sendable {
 }
 
 extension RoomEnd.Member {
+  /// Whether anything came of it, were it an answer alone.
+  fileprivate var wasReached: Bool { (packets ?? 0) > 0 || roundTrip != nil }
+
   fileprivate var title: String { name ?? "\(uid)" }
 
   fileprivate var who: String { name == nil ? Wording.short(id) : "\(uid)" }

@@ -16,6 +16,11 @@ package struct RoomView: Sendable {
     /// Another program of the own identity: the two do not talk.
     package var isOwn: Bool
 
+    /// Whether anything comes of it, were it an answer alone.
+    fileprivate var isReached: Bool {
+      numbers.map { $0.currentRttMs != nil || $0.received.packetsReceived > 0 } ?? false
+    }
+
     package init(
       uid: UInt32, name: String, isHost: Bool, level: Double, numbers: CallStatistics? = nil,
       isOwn: Bool = false
@@ -91,7 +96,7 @@ package struct RoomView: Sendable {
   private var way: String? {
     if isRelayed { return "by a relay" }
     let others = people.filter(talks)
-    if others.contains(where: { $0.numbers != nil }) { return "host to host" }
+    if others.contains(where: \.isReached) { return "host to host" }
     return others.isEmpty ? nil : "no path yet"
   }
 
@@ -103,7 +108,7 @@ package struct RoomView: Sendable {
   private func words(_ person: Person, width: Int) -> [String] {
     var parts = ["\(person.uid)", person.name]
     if person.isOwn { return parts + ["another program of the own identity"] }
-    if !isRelayed, person.numbers == nil, talks(with: person) {
+    if !isRelayed, !person.isReached, talks(with: person) {
       return parts + (person.isHost ? [] : ["listens"]) + ["no path yet"]
     }
     guard person.isHost else { return parts + ["listens"] }
