@@ -60,31 +60,16 @@ struct PairTests {
     return ticket
   }
 
-  @Test func `a server tells those who asked, and nobody else, that they may ask for pairs`() {
+  @Test func `only a server with relays tells those who asked that it has pairs`() {
     #expect(alice.response?.hasPairs == true)
     let old = TestClient(4)
     server.join(old)
     #expect(old.response?.hasPairs == false)
-  }
-
-  @Test func `a client that came before a relay was named gets a ticket once one is`() throws {
-    server.setRelays([])
-    let (dave, erin) = (TestClient(6), TestClient(7))
-    for client in [dave, erin] {
-      client.abilities = .pairs
-      server.join(client)
-      #expect(client.response?.hasPairs == true)
-    }
-    // Where none is named nobody has to ask twice.
-    #expect(ask(dave, for: erin, call) == .noRelay)
-    write(dave, erin, 1)
-    write(erin, dave, 2)
-    #expect(ask(dave, for: erin, call) == .noRelay)
-    server.setRelays([program.id])
-    try register(program, secret)
-    let next = try #require(CallID(Array(1..<17)))
-    let one = try #require(ticket(ask(dave, for: erin, next)))
-    #expect(ticket(ask(erin, for: dave, next))?.pair == one.pair)
+    let bare = Server()
+    let other = TestClient(5)
+    other.abilities = .pairs
+    bare.join(other)
+    #expect(other.response?.hasPairs == false)
   }
 
   @Test func `two who have both written get the two sides of one pair`() throws {

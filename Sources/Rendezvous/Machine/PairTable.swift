@@ -83,8 +83,6 @@ extension PairRequest {
     let answer: PairResult.Answer
     if !isAllowed {
       answer = .tooMany
-    } else if machine.settings.relayIDs.isEmpty {
-      answer = .noRelay  // Whatever the two have written: nobody has to ask again.
     } else if client == peer || !machine.limiter.credits.haveWritten(client, peer, now: now) {
       answer = .notKnown
     } else {

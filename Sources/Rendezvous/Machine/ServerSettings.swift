@@ -121,9 +121,11 @@ package struct ServerSettings: ~Copyable {
     key.map { TokenRule(key: $0, audience: "\(card.id)", service: nodes.map { "\($0.root)" }) }
   }
 
-  /// Whether a client that understands it is told to ask for relays that forward for its calls, be
-  /// there some now or later; by a relay, that it knows low streams.
-  func hasPairs(for abilities: ClientAbilities) -> Bool { abilities.contains(.pairs) }
+  /// Whether a client that understands it is told that relays may forward for its calls; by a
+  /// relay, that it knows low streams.
+  func hasPairs(for abilities: ClientAbilities) -> Bool {
+    abilities.contains(.pairs) && (forwarding != nil || !relayIDs.isEmpty)
+  }
 
   /// Whether a member that understands it is told that it may send to all members at once.
   func hasChannelData(for abilities: ClientAbilities) -> Bool {
