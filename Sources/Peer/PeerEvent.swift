@@ -94,6 +94,8 @@ package enum RegistrationFailure: Sendable, Equatable {
   case tooManyPrograms
   /// A copy of this program registered in its place; attempts end.
   case replaced
+  /// It is a relay, which is none to register with; attempts end.
+  case isRelay
   /// It admits only holders of an access token. Attempts end until there is another one.
   ///
   /// - Parameter fault: What is the matter with ours; `nil` = there is none.

@@ -30,11 +30,6 @@ extension PeerMachine {
     while let event = rendezvous.pollEvent() { handle(event, now: now) }
   }
 
-  /// The clock of the rendezvous minus the host's, in ms, as it was when its answer came; the way
-  /// of the answer is not taken off. `nil` before it has said.
-  package var rendezvousClockOffset: Int64? {
-    rendezvous.serverMilliseconds(now: latest).map {
-      Int64(clamping: $0) - configuration.wallClockAtZero - Int64(latest.nanoseconds / 1_000_000)
-    }
-  }
+  /// What the rendezvous' clock showed in its answer; `nil` before it has said.
+  package var rendezvousReading: RendezvousReading? { rendezvous.standing.terms?.reading }
 }

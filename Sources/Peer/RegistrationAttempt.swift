@@ -31,6 +31,8 @@ struct RegistrationAttempt: ~Copyable {
     let isRepeated: Bool
     /// The access token in INIT.
     let token: [UInt8]?
+    /// When INIT was made.
+    let asked: Instant
   }
 
   private enum Timer: CaseIterable { case cardRequest, initiate, renew, doubt, fail }
@@ -220,24 +222,15 @@ struct RegistrationAttempt: ~Copyable {
     }
     // The clear responder's ID is anybody's; what counts is the sealed one. To refuse a RESP for
     // the clear one would end the attempt: a Noise message opens only once.
-    switch payload.status {
-    case .notAllowed: return .refused(.notAllowed)
-    case .superseded: return .refused(.superseded(knownSerial: payload.knownSerial))
-    case .full: return .refused(.full)
-    case .wrongClock: return .refused(.wrongClock(serverTime: payload.serverTime))
-    case .tooManyPrograms: return .refused(.tooManyPrograms)
-    case .nameOnCard: return .refused(.nameOnCard)
-    case .tokenNeeded: return .refused(.token(nil))
-    case .tokenRefused: return .refused(.token(payload.tokenFault))
-    case .noNameAskedFor, .nameGranted, .nameTaken, .nameMalformed, .noMoreNames: break
-    }
+    if let refusal = payload.refusal(of: request) { return .refused(refusal) }
     // Nothing more is said: a session that is never confirmed is shown to nobody.
     let isTold = payload.isForAudience || !request.abilities.contains(.audience)
     guard isTold else { return .refused(.withoutAudience) }
     guard let split = handshake.take()?.split() else { return strange() }
     established = Established(
       keys: SessionKeys(split, role: .initiator), local: connectionID, server: card,
-      terms: payload, isRepeated: repetition > 0, token: request.token)
+      terms: payload, isRepeated: repetition > 0, token: request.token,
+      asked: renewed ?? .zero)
     deadlines.cancelAll()
     return .established
   }

@@ -104,3 +104,22 @@ extension RegistrationAttempt {
     return hash.finalize16()
   }
 }
+
+extension ResponsePayload {
+  /// Why no session was made; `nil` where one was.
+  func refusal(of request: RegistrationRequest) -> RegistrationFailure? {
+    switch status {
+    case .notAllowed: .notAllowed
+    case .superseded: .superseded(knownSerial: knownSerial)
+    case .full: .full
+    case .wrongClock: .wrongClock(serverTime: serverTime)
+    case .tooManyPrograms: .tooManyPrograms
+    case .nameOnCard: .nameOnCard
+    case .tokenNeeded: .token(nil)
+    // None was shown: docs/protocol/relay.md §2.
+    case .tokenRefused where request.token == nil: .isRelay
+    case .tokenRefused: .token(tokenFault)
+    case .noNameAskedFor, .nameGranted, .nameTaken, .nameMalformed, .noMoreNames: nil
+    }
+  }
+}

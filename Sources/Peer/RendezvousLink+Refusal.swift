@@ -59,7 +59,8 @@ extension RendezvousLink {
     case .full, .wrongClock, .nameOnCard:
       NodeMove.retry(&self, after: failure, isInCall: false, now: now)
     case .noAnswer, .longPacketsLost, .notUnderstood, .identityMismatch, .versionMismatch,
-      .nodesNotValid, .notAllowed, .superseded, .withoutAudience, .tooManyPrograms, .replaced:
+      .nodesNotValid, .notAllowed, .superseded, .withoutAudience, .tooManyPrograms, .replaced,
+      .isRelay:
       isStopped = true
       events.append(.registration(.failed(failure)))
     }

@@ -100,7 +100,7 @@ extension RendezvousLink {
       session, .ofRelay, limits: .rendezvous, pingAfter: pingPeriod(isInCall: false), now: now)
     // The first packet under the new keys confirms them; until the server has shown that it has it,
     // it is repeated, and nobody is told that others can find us.
-    standing = .answered(RendezvousStanding.Terms(payload: terms, since: now))
+    standing = .answered(RendezvousStanding.Terms(payload: terms, since: now, asked: made.asked))
     server.handleAnswer(made.server)
     detour.establish()
     seenAddress = detour.isUsed ? nil : terms.seenAddress

@@ -1,4 +1,4 @@
-import Primitives
+package import Primitives
 import SecureSession
 import Wire
 
@@ -15,9 +15,15 @@ enum RendezvousStanding {
   struct Terms {
     let payload: ResponsePayload
     let since: Instant
+    /// When the INIT that it answers was made.
+    let asked: Instant
 
     /// When it is time to register anew: after nine tenths of the life.
     var renewal: Instant { since + .seconds(Int64(payload.life) * 9 / 10) }
+
+    var reading: RendezvousReading {
+      RendezvousReading(milliseconds: payload.serverTime, asked: asked, answered: since)
+    }
 
     /// What the rendezvous' clock shows, in ms since 1970 UTC.
     func serverMilliseconds(now: Instant) -> UInt64 {
@@ -55,6 +61,14 @@ enum RendezvousStanding {
     self = .confirmed(terms)
     return terms
   }
+}
+
+/// The clock of the rendezvous, read at some time from when it was asked until its answer came.
+package struct RendezvousReading: Sendable {
+  /// Since 1970 UTC.
+  package let milliseconds: UInt64
+  package let asked: Instant
+  package let answered: Instant
 }
 
 /// How often a session with the rendezvous shows that it stands, and when its silence is its end;

@@ -44,6 +44,9 @@ extension RegistrationFailure {
     case .wrongClock, .nodesNotValid:
       "the clocks here and at the rendezvous differ too much; asking on.\n"
         + "Set them: timedatectl set-ntp true"
+    case .isRelay:
+      "what answers at \(rendezvous) is a relay, not a rendezvous.\n"
+        + "Give --rendezvous the address and ID that earshot-rendezvous prints when it starts."
     case .nameOnCard, .withoutAudience:
       "the rendezvous at \(rendezvous) does not take this relay.\n"
         + "Install the same release at both, and start again."

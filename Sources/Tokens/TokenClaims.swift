@@ -21,6 +21,8 @@ package struct TokenClaims: Equatable, Sendable {
   package var name: String?
   /// The one uid that the holder may have in a channel; any, if absent. Not zero.
   package var uid: UInt32?
+  /// What the channel is called that the audience stands for: for people, and judged by nobody.
+  package var channel: String?
   /// Whether the end is written with its milliseconds, as grants of one second that differ.
   package var isExact = false
 
@@ -54,13 +56,15 @@ package struct TokenClaims: Equatable, Sendable {
     self.init(
       audience: audience, subject: subject, scope: scope, issuedAt: try time("iat"),
       notBefore: try time("nbf"), expires: expires, name: claims["name"])
+    channel = claims["channel"]
     guard let text = claims["uid"] else { return }
     // One text for one number.
     guard let uid = UInt32(text), uid != 0, "\(uid)" == text else { throw .malformed }
     self.uid = uid
   }
 
-  /// The payload, in a fixed order. Audience, scope and name are letters that JSON need not escape.
+  /// The payload, in a fixed order. Audience, scope and names are letters that JSON need not
+  /// escape.
   package var json: [UInt8] {
     var members = [("aud", audience), ("sub", "\(subject)"), ("scp", scope)]
     if let issuedAt { members.append(("iat", TokenTime.text(milliseconds: issuedAt))) }
@@ -71,6 +75,7 @@ package struct TokenClaims: Equatable, Sendable {
     members.append(("exp", end))
     if let name { members.append(("name", name)) }
     if let uid { members.append(("uid", "\(uid)")) }
+    if let channel { members.append(("channel", channel)) }
     return Array(
       ("{" + members.map { "\"\($0)\":\"\($1)\"" }.joined(separator: ",") + "}").utf8)
   }

@@ -72,6 +72,9 @@ import Wire
       other.take() == [.audienceLeft(uid: uid, .lost), .audienceJoined(uid: uid, end.program.id)])
     #expect(end.client.state(of: tea.id) == .joined)
     #expect(end.uid(in: tea) == uid)
+    // Its own stay of before is nobody who left.
+    let gone = end.all(tea).filter { $0 == .audienceLeft(uid: uid, .lost) }
+    #expect(gone.isEmpty, "\(end.all(tea))")
   }
 
   @Test func `without an answer it is told after 10 s, and given up after 20 minutes`() throws {

@@ -21,7 +21,7 @@ struct RegistrationStateTests {
   @Test func `what the user must change is final`() {
     let final: [RegistrationFailure] = [
       .identityMismatch(expected: Self.id, found: Self.id),
-      .versionMismatch(lowest: 2, highest: 3), .notAllowed, .replaced,
+      .versionMismatch(lowest: 2, highest: 3), .notAllowed, .replaced, .isRelay,
     ]
     for failure in final { #expect(Self.state(failure) == .failed(.closed), "\(failure)") }
   }

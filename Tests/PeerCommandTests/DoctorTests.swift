@@ -45,10 +45,14 @@ struct DoctorTests {
     let relayed = try command("--turn turn:a --turn-user u --turn-password p --turn-ca f.pem")
     #expect(relayed.plan.relays == [RelayOptions(uri: "turn:a", user: "u", password: "p")])
     #expect(relayed.plan.relayAuthorities == "f.pem")
+    #expect(
+      try command("--relay r --relay r:7501 --relay [::1]").plan.channelRelays
+        == ["r:7500", "r:7501", "[::1]:7500"])
     #expect(try command("").plan.mapsPort && !command("--no-port-mapping").plan.mapsPort)
     let five = String(repeating: "--rendezvous a:1 ", count: 5)
     let wrong = [
       "--rendezvous a:0", "--bind x", "bob", "--rendevous a:1", "--long", "--turn turn:a",
+      "--relay r:0", "--relay r#x", five.replacing("rendezvous", with: "relay"),
     ]
     for words in [five] + wrong {
       #expect(throws: UsageError.self) { try command(words) }
@@ -119,5 +123,31 @@ struct DoctorTests {
     #expect(ExitCode(diagnosis(sighting(silent, isAnswered: false), sighting())) == .done)
     let id = PeerID(word0: 1, word1: 2, word2: 3, word3: 4)
     #expect(ExitCode(diagnosis(sighting(.notAllowed(id)))) == .refused)
+  }
+
+  @Test func `an earshot-relay is in the line, in words, and alone in the exit code`() {
+    let address = SocketAddress(v4: 192, 0, 2, 9, port: 7500)
+    var relay = ChannelRelaySighting(name: "r.example:7500", isOffered: true)
+    (relay.address, relay.tookMs) = (address, 42)
+    var told = diagnosis(sighting())
+    told.channelRelays = [relay]
+    let line = DoctorLine.text(told)
+    for part in [
+      #""channelRelays":[{"name":"r.example:7500","namedByRendezvous":true"#,
+      #""address":"192.0.2.9:7500","tookMs":42"#,
+    ] { #expect(line.contains(part), "\(line)") }
+    #expect(DoctorText.text(told).contains("earshot-relay at 192.0.2.9:7500"))
+    #expect(ExitCode(told) == .done)
+    var alone = diagnosis()
+    relay.error = EarshotError(.relayUnavailable, "It sleeps.", advice: "Wake it.")
+    alone.channelRelays = [relay]
+    #expect(DoctorLine.text(alone).contains(#""error":"relayUnavailable","reason":"It sleeps.""#))
+    #expect(ExitCode(alone) == .unreachable)
+    relay.error = EarshotError(.identityChanged, "It is another.", advice: "Ask.")
+    alone.channelRelays = [relay]
+    #expect(ExitCode(alone) == .identity)
+    // Who has a rendezvous that answers can call.
+    told.channelRelays = [relay]
+    #expect(ExitCode(told) == .done)
   }
 }

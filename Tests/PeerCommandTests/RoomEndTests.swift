@@ -38,6 +38,48 @@ import Testing
     #expect(lines.count == 4)
   }
 
+  /// Method: two are there, to one of whom there never was a path; then to none of them. A call
+  /// that looks for a path has numbers as well, of nothing.
+  @Test func `host to host is said only where there was a path`() {
+    var end = Self.end()
+    (end.members[0].heardMs, end.members[0].packets, end.members[0].mos) = (0, nil, nil)
+    #expect(end.text.contains("1:15, host to host, as 9"))
+    #expect(end.text.contains(", there was no path to it") && !end.text.contains("nothing was"))
+    (end.members[1].heardMs, end.members[1].packets, end.members[1].mos) = (0, 0, nil)
+    #expect(end.text.contains("1:15, nobody was reached, as 9"))
+    #expect(RoomPage.html([end]).contains("<td>1:15, nobody was reached</td>"))
+    // Two who listen, or two programs of one identity, are not to talk.
+    for index in end.members.indices { end.members[index].role = .audience }
+    end.isListening = true
+    #expect(end.text.contains("lasted     1:15, as 9") && !end.text.contains("no path"))
+    end = Self.end(members: 1)
+    (end.members[0].isOwn, end.members[0].packets) = (true, nil)
+    #expect(end.text.contains("lasted     1:15, as 9"))
+    #expect(end.text.contains("another program of the own identity"))
+    var relayed = Self.end(members: 1)
+    relayed.isRelayed = true
+    relayed.members[0].packets = nil
+    #expect(relayed.text.contains("1:15, by a relay, as 9") && !relayed.text.contains("no path"))
+  }
+
+  @Test func `the live lines say where there is no path yet`() {
+    var view = RoomView(channel: "tea")
+    func heading() -> String { view.lines(columns: 160)[0] }
+    #expect(!heading().contains("host to host") && !heading().contains("no path"))
+    view.people = Array(Self.people[1...])
+    #expect(heading().contains("  no path yet  "))
+    #expect(view.lines(columns: 160)[1].hasPrefix("2  b  no path yet"))
+    #expect(view.lines(columns: 160)[2] == "3  c  listens  no path yet")
+    view.people[1].isOwn = true
+    #expect(view.lines(columns: 160)[2] == "3  c  another program of the own identity")
+    view.people = Self.people
+    #expect(heading().contains("  host to host  "))
+    view.isRelayed = true
+    #expect(heading().contains("by a relay") && !view.lines(columns: 160)[2].contains("no path"))
+    (view.isRelayed, view.isListening, view.people) = (false, true, [Self.people[2]])
+    #expect(view.lines(columns: 160)[1] == "3  c  listens")
+  }
+
   @Test func `no channel fills the screen`() {
     var end = Self.end(members: 40)
     end.leftOut = 3

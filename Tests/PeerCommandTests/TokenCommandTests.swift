@@ -14,10 +14,10 @@ struct TokenCommandTests {
 
   init() throws { folder = try TemporaryFolder() }
 
-  /// `@` stands for the folder.
+  /// `@` at the beginning of a word stands for the folder.
   private func run(_ words: String, at now: UInt64 = now) throws -> (text: String, code: ExitCode) {
     let words = words.split(separator: " ").map {
-      String($0).replacing("@", with: folder.path + "/")
+      $0.hasPrefix("@") ? folder.file(String($0.dropFirst())) : String($0)
     }
     return try TokenCommand(Arguments(words)).text(wallMilliseconds: now)
   }
@@ -71,6 +71,43 @@ struct TokenCommandTests {
     #expect(try run("show @t", at: Self.now - 60_001).code == .identity)
     try folder.write(Array("nonsense".utf8), to: "t")
     #expect(try run("show @t").code == .identity)
+  }
+
+  @Test func `of a channel's token its name, the role and the end are shown`() throws {
+    let key = try run("new --key @k --public @p").text
+    _ = try run("new --key @other --public @q")
+    func show(_ channel: String, _ more: String = "") throws -> (text: String, code: ExitCode) {
+      let token = try run(
+        "sign --key @k --sub \(Self.bob) --channel \(channel) --expires 12h --scope audience")
+      try folder.write(Array(token.text.utf8), to: "t")
+      return try run("show @t \(more)")
+    }
+    let (text, code) = try show("tea@\(key)", "--public @p")
+    let lines = text.split(separator: "\n")
+    #expect(code == .done && lines[0] == "channel    tea" && lines[1] == "role       audience")
+    #expect(lines.contains("expires    2027-01-15T20:00:00Z"))
+    #expect(try show("tea@\(key)").text.hasPrefix("channel    tea, as the token says; --public"))
+    // Signed by the key, and for the channel of another one: the name is not what it says.
+    let other = try #require(
+      TokenPublicKey(String(decoding: folder.bytes(of: "q"), as: UTF8.self).filter { $0 != "\n" }))
+    let wrong = try show("tea@\(other.text)", "--public @p")
+    #expect(wrong.code == .identity && wrong.text.contains("that is wrong"))
+    let long = String(repeating: "x", count: 63)
+    #expect(try show("\(long)@\(key)", "--public @p").text.hasPrefix("channel    \(long)\n"))
+  }
+
+  @Test func `a token that would be too long does not name its channel`() throws {
+    let key = try run("new --key @k").text
+    let long = String(repeating: "x", count: 63)
+    let scope = "host:" + String(repeating: "y", count: 60)
+    let words = [
+      "sign", "--key", folder.file("k"), "--sub", "\(Self.bob)", "--channel",
+      "\(long)@\(key)", "--expires", "12h", "--scope", "host \(scope)",
+    ]
+    let token = try TokenCommand(Arguments(words)).text(wallMilliseconds: Self.now).0
+    #expect(token.utf8.count <= TokenLimits.textByteCount)
+    try folder.write(Array(token.utf8), to: "t")
+    #expect(try run("show @t").text.contains("channel    the token does not say its name"))
   }
 
   @Test func `a token from a pipe is shown as one from a file`() throws {

@@ -16,6 +16,8 @@ struct ChannelMembership {
   private(set) var role: MemberRole
   private(set) var uid: UInt32
   private(set) var joinNumber: UInt64 = 0
+  /// The stays that were ours before: what becomes of them is told to nobody.
+  private var formerStays: [(uid: UInt32, joinNumber: UInt64)] = []
   private var roster: RosterCopy
   private var view = RosterView()
   private var token: ChannelToken
@@ -133,6 +135,7 @@ struct ChannelMembership {
     contact.period = .milliseconds(Int64(welcome.period))
     contact.hear(now: now)
     isWelcome = true
+    keepFormerStay()
     uid = welcome.uid
     joinNumber = welcome.joinNumber
     if welcome.role != role, joinedAt != nil {
@@ -284,7 +287,7 @@ struct ChannelMembership {
       switch step {
       case .appeared(let member): publish(appearance: member)
       case .disappeared(let member, let departure):
-        guard member.uid != uid || member.joinNumber != joinNumber else { continue }
+        guard !isOwn(member) else { continue }
         events.append(
           member.role == .host
             ? .userOffline(uid: member.uid, UserOfflineReason(departure))
@@ -301,6 +304,18 @@ struct ChannelMembership {
       }
     }
   }
+
+  private func isOwn(_ member: ChannelMember) -> Bool {
+    ([(uid, joinNumber)] + formerStays).contains { $0 == (member.uid, member.joinNumber) }
+  }
+
+  private mutating func keepFormerStay() {
+    guard joinedAt != nil else { return }
+    formerStays = formerStays.suffix(Self.mostFormerStays - 1) + [(uid, joinNumber)]
+  }
+
+  /// The server begins anew several times within the 20 s for which members are kept.
+  private static let mostFormerStays = 8
 
   private mutating func publish(appearance member: ChannelMember) {
     guard member.uid != uid else {

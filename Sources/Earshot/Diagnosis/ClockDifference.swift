@@ -44,7 +44,42 @@ public struct ClockDifference: Sendable, Hashable {
 extension Endpoint {
   /// How far the clocks differ, by what the rendezvous last said; `nil` before it has.
   public var clockDifference: ClockDifference? {
-    driver.readMachine { $0.rendezvousClockOffset }
-      .map { ClockDifference(offset: .milliseconds($0)) }
+    driver.readMachine { $0.rendezvousReading }
+      .map { ClockDifference(offset: .milliseconds(Int64(ClockReading($0).offsetMs.rounded()))) }
   }
+}
+
+/// Two clocks compared by one answer, which has the other's time (RFC 5905 §8).
+struct ClockReading {
+  /// The other clock minus the own one, in ms: as if it was read midway.
+  let offsetMs: Double
+  /// How far that may be off, in ms.
+  let uncertaintyMs: Double
+
+  /// - Parameters:
+  ///   - milliseconds: What the other clock showed, in ms since 1970 UTC.
+  ///   - question: How long ago the question was made.
+  ///   - answer: How long ago the answer came.
+  ///   - wallNanoseconds: What the own clock shows now, in ns since 1970 UTC.
+  init(
+    _ milliseconds: UInt64, since question: Duration, until answer: Duration,
+    wallNanoseconds: UInt64
+  ) {
+    let midway = (question + answer).inMilliseconds / 2
+    let own = Int64(clamping: wallNanoseconds / 1_000_000)
+    let part = Double(wallNanoseconds % 1_000_000) / 1e6
+    offsetMs = Double(Int64(clamping: milliseconds) - own) - part + midway
+    uncertaintyMs = (question - answer).inMilliseconds / 2 + Self.cutOff
+  }
+
+  /// Of a rendezvous and of this host's clock.
+  init(_ reading: RendezvousReading) {
+    let (now, wall) = (SystemClock.now, SystemClock.wallNanoseconds)
+    self.init(
+      reading.milliseconds, since: now - reading.asked, until: now - reading.answered,
+      wallNanoseconds: wall)
+  }
+
+  /// A rendezvous takes whole ms of its wall clock, and adds whole ms of the other one since.
+  private static let cutOff = 2.0
 }

@@ -8,8 +8,8 @@ extension NetworkDiagnosis {
   /// Examines this host and, if the plan names any, asks each address of each rendezvous in turn:
   /// from one socket's port all of them, and the first that answers from further sockets too, which
   /// tell what gets in to them. Then it asks each TURN server for a relay: those of the plan, or
-  /// those that the rendezvous names. It registers as a guest: nobody can call this program, and
-  /// one that waits for calls stays.
+  /// those that the rendezvous names. It looks whether each `earshot-relay` is there. It registers
+  /// as a guest: nobody can call this program, and one that waits for calls stays.
   ///
   /// Takes about 4 s for each address that answers, and the plan's patience for any other; with
   /// `measuresLifetime` two minutes more for each family.
@@ -33,8 +33,10 @@ extension NetworkDiagnosis {
     let portMapping = asksRouter ? await PortMappingFacts.examine(bind: plan.bind) : nil
     let sightings = try await diagnostician.ask(places)
     let relays = await diagnostician.askRelays()
+    let channelRelays = try await diagnostician.askChannelRelays()
     if Task.isCancelled { throw .closed }
     var diagnosis = NetworkDiagnosis(host: host, sightings: sightings, relays: relays)
+    diagnosis.channelRelays = channelRelays
     diagnosis.portMapping = portMapping
     return diagnosis
   }
@@ -48,6 +50,8 @@ struct Diagnostician {
   private var bind: String
   private var askedSecond: Set<SocketAddress.Family> = []
   private var offered: [RelayOptions] = []
+  /// The relay for channels that a rendezvous told of.
+  private(set) var offeredRelay: OfferedRelay?
 
   /// An address of a rendezvous.
   struct Place: Sendable {
@@ -139,6 +143,9 @@ struct Diagnostician {
     }
     await endpoint.look(&sighting, place.address, within: plan.patience, probes: true)
     if offered.isEmpty { offered = await endpoint.offeredRelays }
+    if offeredRelay == nil, sighting.seenAs != nil {
+      offeredRelay = await Self.channelRelay(offeredTo: endpoint, within: .seconds(2))
+    }
     await endpoint.close()
     return sighting
   }
@@ -178,9 +185,15 @@ struct Diagnostician {
   }
 
   func open(_ place: Place, bind: String) async throws(EarshotError) -> Endpoint {
+    try await open(place, bind: bind, token: plan.token)
+  }
+
+  func open(
+    _ place: Place, bind: String, token: String?
+  ) async throws(EarshotError) -> Endpoint {
     var configuration = Configuration(rendezvous: place.text)
     configuration.identityFile = plan.identityFile
-    configuration.token = plan.token
+    configuration.token = token
     configuration.bind = bind
     configuration.presence = .guest
     configuration.mapsPort = false  // The translator is seen as it is.
@@ -233,10 +246,9 @@ extension Endpoint {
     } catch {
       sighting.error = error
     }
-    guard let offset = driver.readMachine({ $0.rendezvousClockOffset }) else { return }
-    let oneWay = (sighting.roundTripMs ?? 0) / 2
-    // What it said was true one way ago.
-    sighting.clockOffsetMs = Double(offset) + oneWay
-    sighting.clockUncertaintyMs = oneWay + 1
+    guard let clocks = driver.readMachine({ $0.rendezvousReading }).map(ClockReading.init)
+    else { return }
+    sighting.clockOffsetMs = clocks.offsetMs
+    sighting.clockUncertaintyMs = clocks.uncertaintyMs
   }
 }

@@ -137,21 +137,25 @@ extension LineTrials {
 }
 
 extension NetworkDiagnosis {
-  /// What became of each TURN server.
+  /// What became of each TURN server, and of each relay for channels.
   var relayFindings: [Finding] {
-    guard !relays.isEmpty else {
+    guard !relays.isEmpty || !channelRelays.isEmpty else {
       // One that has not let this host in has named nothing to it.
       let isTold = sightings.contains { $0.seenAs != nil }
       let reason = "none was named" + (isTold ? ", and the rendezvous names none" : "")
       return [
         Finding(
           .relay, .unknown, "No relay was tested: \(reason).",
-          remedy: "Where calls end without a path, run a TURN server and pass --turn, or name it "
-            + "to the rendezvous (earshot-rendezvous --turn).")
+          remedy: "Where calls end without a path, or channels are large, run earshot-relay and "
+            + "name it to the rendezvous (--relay-key). A TURN server is for calls alone: pass "
+            + "--turn, or name it to the rendezvous (earshot-rendezvous --turn).")
       ]
     }
     let hasRelay = relays.contains { $0.relayed != nil }
-    return relays.map { $0.finding(isElsewhere: hasRelay) }
+    let hasChannelRelay = channelRelays.contains { $0.error == nil }
+    let isTold = sightings.contains { $0.seenAs != nil }
+    return channelRelays.map { $0.finding(isElsewhere: hasChannelRelay, asked: isTold) }
+      + relays.map { $0.finding(isElsewhere: hasRelay) }
   }
 }
 
@@ -169,5 +173,72 @@ extension RelaySighting {
     return Finding(
       .relay, hasOther ? .weak : .bad, "\(name) gives no relay. \(error.message)",
       remedy: error.advice)
+  }
+}
+
+extension ChannelRelaySighting {
+  /// - Parameters:
+  ///   - isElsewhere: Another relay is there.
+  ///   - asked: Whether a rendezvous was asked for its relays, and answered.
+  func finding(isElsewhere: Bool, asked: Bool) -> Finding {
+    let place = address.map { "\($0)" } ?? name
+    let whose = isOffered ? "\(place), of which the rendezvous tells," : place
+    guard let error else { return goodFinding(whose, asked: asked) }
+    return Finding(
+      .relay, isElsewhere ? .weak : .bad,
+      "earshot-relay at \(whose) cannot be used. \(error.message)",
+      remedy: error.advice)
+  }
+
+  private func goodFinding(_ whose: String, asked: Bool) -> Finding {
+    let took = tookMs.map { " within \(Figures.milliseconds($0))" } ?? ""
+    let key = id == nil ? "which ID it has was not checked" : "it has the right ID"
+    let text = "earshot-relay at \(whose) answers\(took), and \(key)."
+    guard asked, !isOffered else { return Finding(.relay, .good, text) }
+    return Finding(
+      .relay, .weak, "\(text) The rendezvous does not tell members of it.",
+      remedy: "Write what earshot-relay --print-id prints into the file of earshot-rendezvous "
+        + "--relay-key, send that a SIGHUP, and check that the relay says \"registered\".")
+  }
+}
+
+extension EarshotError {
+  /// Nothing is heard of a relay.
+  static func channelRelaySilent(_ address: SocketAddress) -> EarshotError {
+    EarshotError(
+      .relayUnavailable, "Nothing that can be understood answers at \(address).",
+      advice: "Check that earshot-relay runs there, and that UDP to port \(address.port) gets "
+        + "through; behind a router it needs --public.")
+  }
+
+  /// - Parameter address: Its host says that nothing listens there.
+  static func noChannelRelay(_ address: SocketAddress) -> EarshotError {
+    EarshotError(
+      .relayUnavailable,
+      "Nothing listens at \(address): its host says so (ICMP port unreachable).",
+      advice: "Start earshot-relay there, or check the port.")
+  }
+
+  static func channelRelayChanged(
+    _ address: SocketAddress, expected: PeerID?
+  ) -> EarshotError {
+    let wanted = expected.map { "\($0)" } ?? "the one that was pinned"
+    return EarshotError(
+      .identityChanged, "What answers at \(address) has another ID than \(wanted).",
+      advice: "Compare it with what earshot-relay --print-id prints there.")
+  }
+
+  static func rendezvousAsRelay(_ address: SocketAddress) -> EarshotError {
+    EarshotError(
+      .relayUnavailable, "What answers at \(address) is a rendezvous, not a relay.",
+      advice: "Give --relay the address at which earshot-relay listens.")
+  }
+
+  static func noSignOfRelay(_ address: SocketAddress) -> EarshotError {
+    EarshotError(
+      .relayUnavailable,
+      "What answers at \(address) is a relay of an older version, or a rendezvous that wants "
+        + "access tokens.",
+      advice: "Check the address, and install the same release everywhere.")
   }
 }

@@ -32,7 +32,7 @@ public struct Finding: Sendable, Equatable, CustomStringConvertible {
     case lifetime
     /// How long packets may be.
     case packetSize
-    /// A TURN server.
+    /// A TURN server, or an `earshot-relay`.
     case relay
     /// This host's clock.
     case clock
@@ -91,7 +91,7 @@ extension NetworkDiagnosis {
 
   /// What is between this host and the rendezvous, or that nobody was asked.
   private var lineFindings: [Finding] {
-    let tried = relays.isEmpty ? [] : relayFindings
+    let tried = relays.isEmpty && channelRelays.isEmpty ? [] : relayFindings
     guard !sightings.isEmpty else {
       return [
         Finding(

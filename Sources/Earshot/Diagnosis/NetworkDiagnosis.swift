@@ -18,6 +18,8 @@ public struct NetworkDiagnosis: Sendable, Equatable {
   public var portMapping: PortMappingFacts?
   /// What each TURN server told.
   public var relays: [RelaySighting]
+  /// What each `earshot-relay` told.
+  public var channelRelays: [ChannelRelaySighting] = []
 
   package init(
     host: HostFacts, sightings: [RendezvousSighting] = [], relays: [RelaySighting] = []
@@ -57,6 +59,10 @@ public struct DiagnosisPlan: Sendable {
   /// As `Configuration.relayAuthorities`.
   public var relayAuthorities: String?
 
+  /// `HOST:PORT` or `HOST:PORT#ID` of each `earshot-relay` to look for, besides the one that the
+  /// rendezvous tells of; at most `mostRendezvous`.
+  public var channelRelays: [String] = []
+
   /// How many may be named.
   public static let mostRendezvous = 4
   /// How many addresses are asked in all.
@@ -86,7 +92,8 @@ public struct RendezvousSighting: Sendable, Equatable {
   public var trials: LineTrials?
   /// Its clock minus ours, in ms.
   public var clockOffsetMs: Double?
-  /// How far `clockOffsetMs` may be off, in ms: half the round trip, and the step of 1 ms.
+  /// How far `clockOffsetMs` may be off, in ms: half the time that the handshake took, and what
+  /// the rendezvous cuts off of the time that it tells.
   public var clockUncertaintyMs: Double?
   /// The median round trip, in ms.
   public var roundTripMs: Double?
@@ -116,5 +123,28 @@ public struct SocketPair: Sendable, Equatable {
   package init(local: SocketAddress, seenAs: SocketAddress) {
     self.local = local
     self.seenAs = seenAs
+  }
+}
+
+/// What an `earshot-relay` told.
+public struct ChannelRelaySighting: Sendable, Equatable {
+  /// As it was named, `HOST:PORT`, or the address that the rendezvous tells.
+  public var name: String
+  /// Whether the rendezvous tells members of it.
+  public var isOffered: Bool
+  /// The ID that it is to show; `nil` where none was given.
+  public var id: PeerID?
+  /// The address that was asked; `nil` when the name has none.
+  public var address: SocketAddress?
+  /// From the first question to the answer that shows its key, in ms, rounded up: two round trips,
+  /// and one more while it is under load.
+  public var tookMs: Double?
+  /// Why members get nothing from it; `nil` = nothing is the matter.
+  public var error: EarshotError?
+
+  package init(name: String, isOffered: Bool = false, id: PeerID? = nil) {
+    self.name = name
+    self.isOffered = isOffered
+    self.id = id
   }
 }

@@ -158,6 +158,14 @@ extension EarshotError {
       advice: "Check the address and the port.")
   }
 
+  package static func relayAsRendezvous(_ address: SocketAddress) -> EarshotError {
+    EarshotError(
+      .rendezvousNotUnderstood,
+      "What answers at \(address) is a relay (earshot-relay), not a rendezvous.",
+      advice: "Give --rendezvous the address and ID that earshot-rendezvous prints when it starts; "
+        + "it tells of its relays by itself.")
+  }
+
   package static func versionMismatch(_ who: String, lowest: UInt8, highest: UInt8) -> EarshotError
   {
     EarshotError(

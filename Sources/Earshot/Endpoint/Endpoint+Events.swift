@@ -109,6 +109,7 @@ extension Endpoint {
     case .nameOnCard: return .nameTaken(ownName ?? "")
     case .tooManyPrograms: return .tooManyPrograms(id)
     case .replaced: return .replacedElsewhere(id)
+    case .isRelay: return .relayAsRendezvous(address)
     case .token(let fault): return .token(fault)
     }
   }

@@ -170,12 +170,13 @@ extension KnownIdentities {
 }
 
 extension Configuration {
-  /// `HOST:PORT[#ID]` from `HOST[:PORT][#ID]`: without a port it is 7400.
-  package static func completedRendezvous(_ text: String) -> String {
+  /// `HOST:PORT[#ID]` from `HOST[:PORT][#ID]`.
+  package static func completedRendezvous(_ text: String, usual: UInt16 = 7400) -> String {
     let address = text.prefix { $0 != "#" }
     let isIPv6 = address.hasPrefix("[")
     let hasPort = isIPv6 ? !address.hasSuffix("]") : address.contains(":")
-    return address.isEmpty || hasPort ? text : "\(address):7400\(text.dropFirst(address.count))"
+    return address.isEmpty || hasPort
+      ? text : "\(address):\(usual)\(text.dropFirst(address.count))"
   }
 }
 

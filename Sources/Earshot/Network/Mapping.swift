@@ -273,7 +273,7 @@ extension RegistrationFailure {
       .token(.notYetValid?):
       false
     case .identityMismatch, .versionMismatch, .notAllowed, .superseded, .withoutAudience,
-      .tooManyPrograms, .replaced, .token:
+      .tooManyPrograms, .replaced, .isRelay, .token:
       true
     }
   }

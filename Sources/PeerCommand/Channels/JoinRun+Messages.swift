@@ -6,15 +6,19 @@ extension JoinRun {
   func handleMessages(_ input: SessionInput) {
     switch input {
     case .media(let name, .message(let uid, let stream, let bytes)):
-      messages.show(bytes, stream: stream, from: uid, in: name)
-    case .media(_, .messagesMissed(let uid, _, let missed)):
-      messages.showMissed(missed, from: uid)
+      messages.show(bytes, stream: stream, from: uid, called: called(uid, in: name), in: name)
+    case .media(let name, .messagesMissed(let uid, _, let missed)):
+      messages.showMissed(missed, from: called(uid, in: name))
     case .media(let name, .messageDelivery(let tag, let isDelivered)):
       messages.handleDelivery(of: tag, in: name, isDelivered: isDelivered)
     case .lines(let lines):
       for line in lines { messages.append(line) }
     default: break
     }
+  }
+
+  private func called(_ uid: UInt32, in channel: ChannelName) -> String {
+    stay(channel)?.names.name(uid) ?? "\(uid)"
   }
 
   /// The channel that is published to.

@@ -101,7 +101,7 @@ package final class JoinRun {
 
   // MARK: - Parts
 
-  private func stay(_ name: ChannelName) -> RoomStay? { stays.first { $0.channel.name == name } }
+  func stay(_ name: ChannelName) -> RoomStay? { stays.first { $0.channel.name == name } }
 
   private func set(_ timer: Timer, _ due: Instant?) {
     if let due { deadlines.set(timer, at: due) } else { deadlines.cancel(timer) }
@@ -165,7 +165,7 @@ package final class JoinRun {
 
   private func choose(bans: Bool) async {
     let members = await stays[0].channel.members
-    choice = RemovalChoice(members, own: stays[0].uid, bans: bans)
+    choice = RemovalChoice(members, own: stays[0].uid, bans: bans, stays[0].names)
     session.console.say(choice?.question ?? "Nobody else is there.")
   }
 

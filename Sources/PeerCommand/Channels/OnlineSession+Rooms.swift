@@ -6,6 +6,21 @@ extension OnlineSession {
     Self.pin(of: id, by: options.identity)
   }
 
+  /// The first name that each identity is pinned under here; none where pins cannot be read.
+  ///
+  /// - Parameter identity: Of this program.
+  static func pinnedNames(by identity: String?) -> [PeerID: String] {
+    do throws(EarshotError) {
+      var names: [PeerID: String] = [:]
+      for entry in try ContactBook(identityFile: identity).entries() {
+        if case .name(let name) = entry.place { names[entry.id] = names[entry.id] ?? name }
+      }
+      return names
+    } catch {
+      return [:]
+    }
+  }
+
   /// What somebody is pinned as here, and what that is worth.
   ///
   /// - Parameter identity: Of this program.

@@ -7,9 +7,13 @@ package struct RemovalChoice {
 
   private let choices: [(key: Character, uid: UInt32)]
   package let bans: Bool
+  private let names: RoomNames
 
   /// - Parameter members: All who are there; `nil` is made where nobody but ourselves is.
-  package init?(_ members: [ChannelUser], own uid: UInt32, bans: Bool) {
+  package init?(
+    _ members: [ChannelUser], own uid: UInt32, bans: Bool, _ names: RoomNames = RoomNames()
+  ) {
+    self.names = names
     choices = zip(Self.keys, members.lazy.filter { $0.uid != uid }.map(\.uid)).map { ($0, $1) }
     self.bans = bans
     guard !choices.isEmpty else { return nil }
@@ -17,7 +21,7 @@ package struct RemovalChoice {
 
   package var question: String {
     "\(bans ? "Ban for an hour" : "Remove") whom? "
-      + choices.map { "\($0.key): \($0.uid)" }.joined(separator: ", ")
+      + choices.map { "\($0.key): \(names.name($0.uid))" }.joined(separator: ", ")
       + "; any other key: nobody."
   }
 

@@ -110,7 +110,12 @@ final class RoomMessages {
   // MARK: - Those of others
 
   /// A member's message has come.
-  func show(_ bytes: [UInt8], stream: UInt8, from uid: UInt32, in channel: ChannelName) {
+  ///
+  /// - Parameter name: What it is called.
+  func show(
+    _ bytes: [UInt8], stream: UInt8, from uid: UInt32, called name: String,
+    in channel: ChannelName
+  ) {
     let text = String(validating: bytes, as: UTF8.self)
     if session.lines.admitsPeersLine() {
       session.lines.write("event") { object in
@@ -123,7 +128,7 @@ final class RoomMessages {
       }
     }
     let place = namesChannels ? "\(channel.shortText), " : ""
-    let who = "\(place)\(uid)"
+    let who = "\(place)\(name)"
     guard stream == Self.textStream, text != nil else {
       let data = "\(bytes.count) bytes that are no text, on stream \(stream)"
       return session.console.sayOfOthers("\(who) sent \(data).")
@@ -132,9 +137,12 @@ final class RoomMessages {
   }
 
   /// Of a member's messages some have not come.
-  func showMissed(_ missed: Int, from uid: UInt32) {
+  ///
+  /// - Parameter name: What it is called.
+  func showMissed(_ missed: Int, from name: String) {
     session.console.sayOfOthers(
-      missed == 1 ? "A message of \(uid) was missed." : "\(missed) messages of \(uid) were missed.")
+      missed == 1
+        ? "A message of \(name) was missed." : "\(missed) messages of \(name) were missed.")
   }
 
   // MARK: - Parts

@@ -12,10 +12,12 @@ extension RoomStay {
       ending: ending.map { $0 == .left ? "left" : ChannelWords.text(of: $0) } ?? "cut off",
       seconds: Int(lasted.milliseconds / 1000), uid: uid,
       isRelayed: standing.isRelayed)
+    end.isListening = role == .audience
     end.members = standing.members.map { entry in
       let user = entry.user
       var member = RoomEnd.Member(uid: user.uid, id: user.id, role: user.role)
       member.name = session.pin(of: user.id)?.name
+      member.isOwn = user.id == session.endpoint.id
       member.isThere = entry.isThere
       member.heardMs = Int(entry.heard.milliseconds)
       (member.packets, member.lost) = (entry.packets, entry.lost)
@@ -46,8 +48,9 @@ extension RoomStay {
     view.playedLevel = sound.playedLevel
     view.people = standing.members.filter(\.isThere).map { entry in
       RoomView.Person(
-        uid: entry.user.uid, name: Wording.short(entry.user.id), isHost: entry.user.role == .host,
-        level: entry.level, numbers: entry.numbers)
+        uid: entry.user.uid, name: names.pinned(entry.user.uid) ?? Wording.short(entry.user.id),
+        isHost: entry.user.role == .host, level: entry.level, numbers: entry.numbers,
+        isOwn: entry.user.id == session.endpoint.id)
     }
     view.memberCount = standing.memberCount
     view.fingerprint = standing.fingerprint
@@ -64,7 +67,9 @@ extension RoomStay {
       object.add("durationMs", lasted.map { Int($0.milliseconds) })
       object.add("membersMet", standing.metCount)
       object.add("membersHeard", standing.heardCount)
-      object.add("members", .array(standing.members.map(Self.value)))
+      let names = OnlineSession.pinnedNames(by: session.options.identity)
+      object.add(
+        "members", .array(standing.members.map { Self.value($0, names[$0.user.id]) }))
       if standing.leftOut > 0 { object.add("membersLeftOut", standing.leftOut) }
       guard let relay = standing.relay else { return }
       object.add("relayFramesSent", relay.sent)
@@ -75,9 +80,11 @@ extension RoomStay {
     }
   }
 
-  static func value(_ member: ChannelMedia.Member) -> JSONValue {
+  /// - Parameter name: That its identity is pinned under.
+  static func value(_ member: ChannelMedia.Member, _ name: String?) -> JSONValue {
     var object = JSONObject()
     object.add("uid", Int(member.user.uid))
+    object.add("name", name)
     object.add("id", "\(member.user.id)")
     object.add("role", member.user.role.rawValue)
     object.add("isThere", member.isThere)

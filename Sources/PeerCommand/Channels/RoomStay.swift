@@ -9,6 +9,7 @@ final class RoomStay {
   let session: OnlineSession
   let sound: RoomSound
   private(set) var role: ChannelRole
+  private(set) var names: RoomNames
   private(set) var uid: UInt32 = 0
   private(set) var joined: Instant?
   private(set) var closing: (reason: ChannelReason, at: Instant)?
@@ -27,6 +28,8 @@ final class RoomStay {
     self.command = command
     self.session = session
     self.sound = sound
+    let identity = session.options.identity
+    names = RoomNames(own: session.endpoint.id) { OnlineSession.pinnedNames(by: identity) }
     isMuted = command.startsMuted
   }
 
@@ -37,7 +40,11 @@ final class RoomStay {
   /// A step of the channel, before `media` has it.
   func handleStep(_ step: ChannelStep) {
     let isKnown = step == .relayUnavailable && isRelayKnownMissing
-    if !isKnown, let words = ChannelWords.sentence(step, in: channel.name) {
+    switch step {
+    case .userJoined(let user, _), .audienceJoined(let user): names.add(user)
+    default: break
+    }
+    if !isKnown, let words = ChannelWords.sentence(step, in: channel.name, names) {
       let console = session.console
       if step.isUpToOthers { console.sayOfOthers(words) } else { console.say(words) }
     }
@@ -45,8 +52,9 @@ final class RoomStay {
     case .joined(let uid, _):
       self.uid = uid
       joined = SystemClock.now
-    case .memberChecked(let uid, isGenuine: false):
-      session.console.sayOfOthers("The token of \(uid) is not genuine.")
+    // Who becomes audience is told as well.
+    case .userOffline(let uid, let reason) where reason != .becameAudience: names.remove(uid)
+    case .audienceLeft(let uid, _): names.remove(uid)
     case .roleChanged(_, let new): role = new
     case .stateChanged(.failed, let reason): fail(reason, ChannelWords.code(of: reason))
     case .relayUnavailable: isRelayKnownMissing = true
@@ -101,8 +109,8 @@ final class RoomStay {
       .audioQualityChanged:
       break
     case .audioMuted, .seatChanged, .subscribeFallback, .publishFallback, .picturesPaused:
-      session.console.say(ChannelWords.sentence(step))
-    case .rosterDiffers: session.console.sayOfOthers(ChannelWords.sentence(step))
+      session.console.say(ChannelWords.sentence(step, names))
+    case .rosterDiffers: session.console.sayOfOthers(ChannelWords.sentence(step, names))
     case .audioFailed(let reason), .videoFailed(let reason): session.console.sayFailed(reason)
     }
   }

@@ -25,12 +25,29 @@ package struct DoctorCommand: Sendable {
     plan.measuresLifetime = try arguments.flag("--long")
     plan.relays = try OnlineOptions.relays(&arguments)
     plan.relayAuthorities = try arguments.file("--turn-ca")
+    plan.channelRelays = try Self.channelRelays(&arguments)
     plan.mapsPort = !(try arguments.flag("--no-port-mapping"))
     isJSON = try arguments.flag("--json")
     try arguments.finish { word in
       OnlineOptions.isPlace(word) ? "Write --rendezvous \(word)." : ""
     }
     try Self.check(plan)
+  }
+
+  /// What listens where no port is said: as `earshot-relay` does.
+  private static func channelRelays(
+    _ arguments: inout Arguments
+  ) throws(UsageError) -> [String] {
+    var relays: [String] = []
+    for text in try arguments.options("--relay") {
+      relays.append(try OnlineOptions.checked(text, usual: 7500, of: "relay"))
+    }
+    guard relays.count <= DiagnosisPlan.mostRendezvous else {
+      throw UsageError(
+        "--relay was given \(relays.count) times.",
+        advice: "Give it at most \(DiagnosisPlan.mostRendezvous) times.")
+    }
+    return relays
   }
 
   private static func check(_ plan: DiagnosisPlan) throws(UsageError) {
@@ -99,9 +116,10 @@ package struct DoctorCommand: Sendable {
 
   /// Nobody waits without being told for what.
   private func remind(_ inbox: Inbox) {
-    guard !plan.rendezvous.isEmpty else { return }
+    let asked = plan.rendezvous + plan.channelRelays
+    guard !asked.isEmpty else { return }
     let console = Console(isJSON: isJSON, isQuiet: false)
-    let places = plan.rendezvous.joined(separator: ", ")
+    let places = asked.joined(separator: ", ")
     let length = plan.measuresLifetime ? "; --long takes two to four minutes" : ""
     do throws(ReactorError) {
       try inbox.remind(after: .seconds(1)) {
@@ -123,6 +141,8 @@ extension ExitCode {
       self = .done
     } else if let error = diagnosis.sightings.first?.error {
       self = ExitCode(error.code)
+    } else if let error = diagnosis.relayError {
+      self = error.code == .relayUnavailable ? .unreachable : ExitCode(error.code)
     } else {
       self = .done
     }
@@ -131,4 +151,12 @@ extension ExitCode {
 
 extension RendezvousSighting {
   fileprivate var isWithoutFault: Bool { isAnswered && error == nil }
+}
+
+extension NetworkDiagnosis {
+  /// Where only relays were asked, and none can be used.
+  fileprivate var relayError: EarshotError? {
+    guard sightings.isEmpty, !channelRelays.contains(where: { $0.error == nil }) else { return nil }
+    return channelRelays.first?.error
+  }
 }

@@ -10,4 +10,19 @@ extension DoctorLine {
     object.add("refusal", facts.refusal)
     return object
   }
+
+  /// What an `earshot-relay` told. Without `error` members can use it.
+  static func relay(_ sighting: ChannelRelaySighting) -> JSONObject {
+    var object = JSONObject()
+    object.add("name", sighting.name)
+    object.add("namedByRendezvous", sighting.isOffered)
+    object.add("address", sighting.address?.description)
+    object.add("id", sighting.id.map { "\($0)" })
+    object.add("tookMs", sighting.tookMs)
+    if let error = sighting.error {
+      object.add("error", error.code.rawValue)
+      object.add("reason", error.message)
+    }
+    return object
+  }
 }

@@ -20,6 +20,9 @@ package enum DoctorLine {
     if !diagnosis.relays.isEmpty {
       object.add("relays", .array(diagnosis.relays.map { relay($0).value }))
     }
+    if !diagnosis.channelRelays.isEmpty {
+      object.add("channelRelays", .array(diagnosis.channelRelays.map { relay($0).value }))
+    }
     object.add("findings", .array(diagnosis.findings.map { finding($0).value }))
     return object.value.text
   }

@@ -267,42 +267,41 @@ package struct OnlineOptions: Sendable {
   }
 
   /// `HOST:PORT` or `HOST:PORT#ID`, from text that may leave out the port.
-  package static func checked(_ text: String) throws(UsageError) -> String {
+  ///
+  /// - Parameters:
+  ///   - usual: The port where it is left out.
+  ///   - what: What listens there.
+  package static func checked(
+    _ text: String, usual: UInt16 = 7400, of what: String = "rendezvous"
+  ) throws(UsageError) -> String {
+    func fault(_ advice: String, _ detail: String = "") -> UsageError {
+      UsageError("'\(text)' is not the address of a \(what)\(detail).", advice: advice)
+    }
     guard !text.contains(where: \.isWhitespace) else {
-      throw UsageError(
-        "'\(text)' is not the address of a rendezvous: there is a blank in it.",
-        advice: "Leave the blank out.")
+      throw fault("Leave the blank out.", ": there is a blank in it")
     }
     if let scheme = text.firstRange(of: "://") {
-      throw UsageError(
-        "'\(text)' is not the address of a rendezvous.",
-        advice: "Write HOST:PORT, without \(text[..<scheme.upperBound]).")
+      throw fault("Write HOST:PORT, without \(text[..<scheme.upperBound]).")
     }
-    let rendezvous = Configuration.completedRendezvous(text)
+    let rendezvous = Configuration.completedRendezvous(text, usual: usual)
     let parts = rendezvous.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
     let address = parts.first.map(String.init) ?? ""
     let port = address.lastIndex(of: ":").flatMap { colon in
       colon == address.startIndex ? nil : UInt16(address[address.index(after: colon)...])
     }
     guard let port, port > 0 else {
-      throw UsageError(
-        "'\(text)' is not the address of a rendezvous.",
-        advice: "Write HOST:PORT or HOST:PORT#ID, for example 192.0.2.1:7400.")
+      throw fault("Write HOST:PORT or HOST:PORT#ID, for example 192.0.2.1:\(usual).")
     }
     let host = address.dropLast("\(port)".utf8.count + 1)
     if address.hasPrefix("::") && !host.dropFirst(2).contains(where: { $0 != ":" }) {
-      throw UsageError(
-        "'\(text)' is not the address of a rendezvous.",
-        advice: "Put an IPv6 address into brackets: [\(address)]:7400.")
+      throw fault("Put an IPv6 address into brackets: [\(address)]:\(usual).")
     }
     if host.contains(":"), !host.hasPrefix("[") {
-      throw UsageError(
-        "'\(text)' is not the address of a rendezvous.",
-        advice: "Put an IPv6 address into brackets: [\(host)]:\(port).")
+      throw fault("Put an IPv6 address into brackets: [\(host)]:\(port).")
     }
     if parts.count == 2, PeerID(String(parts[1])) == nil {
       throw UsageError(
-        "'\(parts[1])' is not the ID of a rendezvous.",
+        "'\(parts[1])' is not the ID of a \(what).",
         advice: "An ID has 52 letters; copy the whole of it.")
     }
     return rendezvous

@@ -12,6 +12,8 @@ package struct RoomEnd: Sendable {
     package var id: PeerID
     package var role: ChannelRole
     package var isThere: Bool
+    /// Another program of the own identity: the two do not talk.
+    package var isOwn = false
     /// How long it was heard, in ms.
     package var heardMs: Int
     /// Audio packets that came or were lost, of these the lost, and of those what nothing brought
@@ -37,6 +39,8 @@ package struct RoomEnd: Sendable {
   package var seconds: Int
   package var uid: UInt32
   package var isRelayed: Bool
+  /// The own role was audience.
+  package var isListening = false
   package var members: [Member] = []
   /// How many more there were.
   package var leftOut = 0
@@ -53,32 +57,59 @@ package struct RoomEnd: Sendable {
   package var text: String {
     var rows = [
       (title: "channel", text: "\(channel): \(ending)"),
-      (title: "lasted", text: "\(Timestamp.clock(seconds: seconds)), \(way), as \(uid)"),
+      (title: "lasted", text: "\(lasted), as \(uid)"),
     ]
     let ranked = members.filter { $0.role == .host } + members.filter { $0.role != .host }
-    rows += ranked.prefix(Self.mostRows).map { ($0.title, $0.text) }
+    rows += ranked.prefix(Self.mostRows).map { ($0.title, $0.text(isUnreached: isUnreached($0))) }
     let rest = members.count - min(members.count, Self.mostRows) + leftOut
     if rest > 0 { rows.append(("", "and \(rest) more")) }
     if members.isEmpty { rows.append(("members", "nobody else was there")) }
     return EndTable.text(rows.map { (Printable.only($0.title), Printable.only($0.text)) })
   }
 
-  var way: String { isRelayed ? "by a relay" : "host to host" }
+  /// How long, and how sound went.
+  var lasted: String {
+    let others = members.filter(talks)
+    let isReached = others.contains(where: \.wasReached)
+    let way = isRelayed ? "by a relay" : isReached ? "host to host" : "nobody was reached"
+    let time = Timestamp.clock(seconds: seconds)
+    return others.isEmpty && !isRelayed ? time : "\(time), \(way)"
+  }
+
+  /// Whether there was to be a call with somebody. Two who only listen have none.
+  private func talks(with member: Member) -> Bool {
+    !member.isOwn && (member.role == .host || !isListening)
+  }
+
+  /// Whether it is there, and there never was a path to it.
+  private func isUnreached(_ member: Member) -> Bool {
+    !isRelayed && !member.wasReached && member.isThere && talks(with: member)
+  }
 
   /// On the terminal.
   package static let mostRows = 16
 }
 
 extension RoomEnd.Member {
+  /// Whether anything came of it, were it an answer alone.
+  fileprivate var wasReached: Bool { (packets ?? 0) > 0 || roundTrip != nil }
+
   fileprivate var title: String { name ?? "\(uid)" }
 
   fileprivate var who: String { name == nil ? Wording.short(id) : "\(uid)" }
 
-  fileprivate var text: String {
+  fileprivate func text(isUnreached: Bool) -> String {
     var parts = [who]
-    if role == .audience { parts.append("listened") }
+    if isOwn {
+      return who + ", another program of the own identity" + (isThere ? "" : ", had left")
+    }
+    if role == .audience { parts.append(isUnreached ? "audience" : "listened") }
     if heardMs > 0 { parts.append("heard \(Wording.decimal(Double(heardMs) / 1000)) s") }
-    if heardMs == 0, role == .host { parts.append("nothing was heard") }
+    if isUnreached {
+      parts.append("there was no path to it")
+    } else if heardMs == 0, role == .host {
+      parts.append("nothing was heard")
+    }
     if let mos { parts.append("MOS \(Wording.decimal(mos)) of 5") }
     if let loss { parts.append("lost \(loss)") }
     if let residual { parts.append("\(residual) not repaired") }
@@ -124,9 +155,8 @@ package enum RoomPage {
   }
 
   private static func markup(_ end: RoomEnd) -> String {
-    let lasted = Timestamp.clock(seconds: end.seconds)
     let facts = [
-      ("ended", end.ending), ("lasted", "\(lasted), \(end.way)"), ("own uid", "\(end.uid)"),
+      ("ended", end.ending), ("lasted", end.lasted), ("own uid", "\(end.uid)"),
     ].map { "<tr><th>\($0)</th><td>\(Markup.escaped($1))</td></tr>\n" }
     let heads = headings.map { "<th>\($0)</th>" }.joined()
     let rows = end.members.map { member in

@@ -6,17 +6,26 @@ package struct RoomView: Sendable {
   /// One member that is heard or may be.
   package struct Person: Sendable {
     package var uid: UInt32
-    /// Enough of its ID to tell it from others.
+    /// That its identity is pinned under, or enough of its ID to tell it from others.
     package var name: String
     package var isHost: Bool
     /// How loud it is, in dB below full scale.
     package var level: Double
     /// The latest numbers of the call with it, or of what comes of it by a relay.
     package var numbers: CallStatistics?
+    /// Another program of the own identity: the two do not talk.
+    package var isOwn: Bool
+
+    /// Whether anything comes of it, were it an answer alone.
+    fileprivate var isReached: Bool {
+      numbers.map { $0.currentRttMs != nil || $0.received.packetsReceived > 0 } ?? false
+    }
 
     package init(
-      uid: UInt32, name: String, isHost: Bool, level: Double, numbers: CallStatistics? = nil
+      uid: UInt32, name: String, isHost: Bool, level: Double, numbers: CallStatistics? = nil,
+      isOwn: Bool = false
     ) {
+      self.isOwn = isOwn
       self.uid = uid
       self.name = name
       self.isHost = isHost
@@ -52,7 +61,7 @@ package struct RoomView: Sendable {
   package func lines(columns: Int) -> [String] {
     let width = max(1, columns - 1)
     let rest = people.count - min(people.count, Self.mostLines)
-    var parts = [heading(width: width)] + shown.map { Self.words($0, width: width) }
+    var parts = [heading(width: width)] + shown.map { words($0, width: width) }
     if rest > 0 { parts.append(["and \(rest) more"]) }
     if let fingerprint { parts.append(["fingerprint \(fingerprint)"]) }
     if !further.isEmpty { parts.append(further) }
@@ -71,8 +80,8 @@ package struct RoomView: Sendable {
   private func heading(width: Int) -> [String] {
     var parts = [
       channel, Timestamp.clock(seconds: seconds), "\(memberCount) there",
-      isRelayed ? "by a relay" : "host to host",
     ]
+    if let way { parts.append(way) }
     if isListening {
       parts.append("listening")
     } else if isMuted {
@@ -83,8 +92,25 @@ package struct RoomView: Sendable {
     return parts
   }
 
-  private static func words(_ person: Person, width: Int) -> [String] {
+  /// How sound goes; `nil` where there is nobody to talk with.
+  private var way: String? {
+    if isRelayed { return "by a relay" }
+    let others = people.filter(talks)
+    if others.contains(where: \.isReached) { return "host to host" }
+    return others.isEmpty ? nil : "no path yet"
+  }
+
+  /// Whether there is to be a call with somebody. Two who only listen have none.
+  private func talks(with person: Person) -> Bool {
+    !person.isOwn && (person.isHost || !isListening)
+  }
+
+  private func words(_ person: Person, width: Int) -> [String] {
     var parts = ["\(person.uid)", person.name]
+    if person.isOwn { return parts + ["another program of the own identity"] }
+    if !isRelayed, !person.isReached, talks(with: person) {
+      return parts + (person.isHost ? [] : ["listens"]) + ["no path yet"]
+    }
     guard person.isHost else { return parts + ["listens"] }
     parts.append(StatusRegion.bar(level: person.level, width: min(12, width / 6)))
     guard let numbers = person.numbers else { return parts }

@@ -140,13 +140,15 @@ package enum Help {
 
   private static let doctor = """
     usage: earshot doctor [--rendezvous HOST:PORT[#ID]]... [--identity FILE] [--token FILE]
-                          [--bind HOST:PORT] [--long] [--turn URI]... [--no-port-mapping] [--json]
+                          [--bind HOST:PORT] [--long] [--relay HOST:PORT[#ID]]... [--turn URI]...
+                          [--no-port-mapping] [--json]
 
     Says what this host has and what is in the way of calls, and what to do about each thing:
     addresses and families, real-time threads, locked memory, socket buffers, codecs; with a
     rendezvous also whether UDP gets there, how translators map and filter (RFC 4787), whether they
     let sockets behind them reach each other, how long packets may be, the clock, ECN, and whether
-    TURN servers give a relay. It is registered as a guest: a waiting answer stays.
+    relays can be used: earshot-relay and TURN servers. It is registered as a guest: a waiting
+    answer stays.
 
       --rendezvous HOST:PORT[#ID]   or $EARSHOT_RENDEZVOUS; up to 4 times. A name is asked at each
                            of its addresses. Two addresses tell how a translator maps, one cannot
@@ -157,13 +159,17 @@ package enum Help {
       --bind HOST:PORT     local UDP address               (default: [::]:0, both families)
       --long               also how long translators keep mappings; up to two minutes more for each
                            of IPv4 and IPv6
+      --relay HOST:PORT[#ID]   look for this earshot-relay, and whether it has that ID (the port:
+                           7500 if left out); up to 4 times (default: the one of which the
+                           rendezvous tells)
       --turn URI           try this TURN server, with --turn-user and --turn-password; up to 4 times
                            (default: those that the rendezvous names)
       --turn-ca FILE       PEM file with the authority of a TURN server over TLS
       --no-port-mapping    do not ask the router to open a port for a moment (UPnP-IGD, NAT-PMP)
       --json               print one JSON object
 
-    Exit code 3 if no rendezvous answers, or this host has no network.
+    Exit code 3 if no rendezvous answers, or this host has no network; with --relay alone 3 if no
+    relay can be used, and 7 if it has another ID.
 
     example: earshot doctor --rendezvous 192.0.2.1:7400
     """

@@ -81,7 +81,7 @@ package struct TokenCommand: Sendable {
         claims.issuedAt = now
         claims.notBefore = now
         claims.expires = now + life
-        return (try Self.checked(try TokenIssuer.sign(claims, keyFile: path)), .done)
+        return (try Self.signed(claims, keyFile: path), .done)
       case .show(let path, let publicPath):
         let key = try publicPath.map { path throws(EarshotError) in
           try TokenIssuer.publicKey(at: path)
@@ -105,8 +105,17 @@ package struct TokenCommand: Sendable {
     }
   }
 
-  /// A signed token, if a rendezvous takes one of that length.
-  private static func checked(_ token: String) throws(EarshotError) -> String {
+  /// A signed token, if a rendezvous takes one of that length. It names its channel where there is
+  /// room.
+  private static func signed(
+    _ claims: TokenClaims, keyFile path: String
+  ) throws(EarshotError) -> String {
+    var token = try TokenIssuer.sign(claims, keyFile: path)
+    if claims.channel != nil, token.utf8.count > TokenLimits.textByteCount {
+      var claims = claims
+      claims.channel = nil
+      token = try TokenIssuer.sign(claims, keyFile: path)
+    }
     let (count, most) = (token.utf8.count, TokenLimits.textByteCount)
     guard count <= most else {
       throw EarshotError(
@@ -131,9 +140,12 @@ package struct TokenCommand: Sendable {
     guard let claims = try? TokenClaims(json: token.payload) else {
       return ("This is no access token: it is PASETO v4.public with other claims.", .identity)
     }
+    let isSigned = key.map { token.isSigned(by: $0) }
+    let place = TokenPlace(claims, isSigned == true ? key : nil)
     var lines = [
       ("for", claims.audience), ("holder", "\(claims.subject)"), ("permits", claims.scope),
     ]
+    lines.insert(contentsOf: place.lines, at: 0)
     if let name = claims.name { lines.append(("name", name)) }
     if let uid = claims.uid { lines.append(("uid", "\(uid)")) }
     if let issued = claims.issuedAt {
@@ -147,14 +159,13 @@ package struct TokenCommand: Sendable {
     let isOver = claims.expires <= now
     lines.append(
       (isOver ? "expired" : "expires", TokenTime.text(milliseconds: claims.expires)))
-    let isSigned = key.map { token.isSigned(by: $0) }
     lines.append(("signature", Self.words(isSigned, key)))
     let width = 11
     // What somebody wrote into a token must not look like another line of this one.
     let page = lines.map { name, value in
       name + String(repeating: " ", count: width - name.count) + Printable.only(value)
     }
-    let isGood = !isOver && !isEarly && isSigned != false
+    let isGood = !isOver && !isEarly && isSigned != false && !place.isFalse
     return (page.joined(separator: "\n"), isGood ? .done : .identity)
   }
 
@@ -218,9 +229,10 @@ private struct WantedClaims {
       guard audience == nil, name == nil else {
         throw UsageError("A token is for a channel or for a rendezvous, not for both.")
       }
-      let claims = TokenClaims(
+      var claims = TokenClaims(
         audience: channel.audience, subject: subject, scope: scope ?? "host audience", expires: 0,
         uid: uid)
+      claims.channel = channel.shortText
       return (claims, life)
     }
     guard uid == nil else { throw UsageError("--uid needs --channel.") }
@@ -251,5 +263,37 @@ private struct WantedClaims {
         isForChannel
           ? ChannelRole.allCases.contains { $0.rawValue == word } : word == TokenClaims.register
       }
+  }
+}
+
+/// What `earshot token show` says of the channel that a token is for, and of the role there.
+private struct TokenPlace {
+  /// A title, and what it says; empty where the token is for a rendezvous.
+  private(set) var lines: [(String, String)] = []
+  /// The channel has another name or key than the token says.
+  private(set) var isFalse = false
+
+  /// - Parameter key: That has signed the token; `nil` where that is not known.
+  init(_ claims: TokenClaims, _ key: TokenPublicKey?) {
+    let roles = ChannelRole.allCases.map(\.rawValue).filter { claims.permits($0) }
+    // A grant for a relay has both: the rendezvous signs it.
+    guard !roles.isEmpty, !claims.permits(TokenClaims.register) else { return }
+    lines.append(("channel", channel(of: claims, key)))
+    lines.append(("role", roles.joined(separator: " or ")))
+  }
+
+  /// The audience is made of the channel's name and of the key that signs its tokens.
+  private mutating func channel(of claims: TokenClaims, _ key: TokenPublicKey?) -> String {
+    guard let name = claims.channel, ChannelName(name)?.needsToken == false else {
+      return "the token does not say its name"
+    }
+    guard let key else {
+      return "\(name), as the token says; --public FILE checks it"
+    }
+    guard ChannelName("\(name)@\(key.text)")?.audience == claims.audience else {
+      isFalse = true
+      return "\(name), as the token says, and that is wrong: it is for another channel"
+    }
+    return name
   }
 }

@@ -65,7 +65,8 @@ extension ServerSettings {
   /// Judges by this server's clock; whoever asks has proven to be `id`.
   func rule(on token: [UInt8]?, of id: PeerID, now: Instant) -> TokenRuling {
     guard let rule = tokenRule else { return .notRequired }
-    guard let token else { return .refused(nil) }
+    // Whoever takes a relay for a rendezvous learns by this what it is (docs/protocol/relay.md §2).
+    guard let token else { return .refused(forwarding == nil ? nil : .scope) }
     do throws(TokenFault) {
       let grant = try rule.check(token, of: id, unixMilliseconds: unixMilliseconds(now))
       if forwarding != nil, grant.seat == nil { throw .scope }

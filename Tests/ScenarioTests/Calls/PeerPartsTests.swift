@@ -52,7 +52,8 @@ import Wire
       terms: SessionTerms(
         serverTime: 1_000_000, boot: 1, life: 100, period: 20, resetToken: token,
         status: .noNameAskedFor, knownSerial: 0))
-    standing = .answered(RendezvousStanding.Terms(payload: payload, since: Self.start))
+    standing = .answered(
+      RendezvousStanding.Terms(payload: payload, since: Self.start, asked: Self.start))
     #expect(standing.isRegistered && !standing.isConfirmed)
     #expect(standing.confirm() != nil && standing.isConfirmed)
     #expect(standing.confirm() == nil, "once")
