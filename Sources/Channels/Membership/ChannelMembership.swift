@@ -135,7 +135,7 @@ struct ChannelMembership {
     contact.period = .milliseconds(Int64(welcome.period))
     contact.hear(now: now)
     isWelcome = true
-    keepFormerStay()
+    if welcome.joinNumber != joinNumber { keepFormerStay() }
     uid = welcome.uid
     joinNumber = welcome.joinNumber
     if welcome.role != role, joinedAt != nil {

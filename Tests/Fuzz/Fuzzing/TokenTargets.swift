@@ -46,11 +46,14 @@ extension FuzzTarget {
         Array(
           #" {"aud":"a","sub":"\#(holder)","scp":"a b","exp":"2022-01-01T00:00:00.5+01:00","x":"#
             .utf8) + Array(#"[1.5e-3,{"a":[true,null,{}]},"\u00e9\ud83d\ude00"]} "#.utf8),
+        Array(
+          #"{"aud":"a","sub":"\#(holder)","scp":"a","exp":"2022-01-01T00:00:00Z","channel":"\"a"}"#
+            .utf8),
       ]
     },
     run: { bytes in
       guard let claims = try? TokenClaims(json: bytes) else { return }
-      let texts = [claims.audience, claims.scope, claims.name ?? ""].joined()
+      let texts = [claims.audience, claims.scope, claims.name ?? "", claims.channel ?? ""].joined()
       let isPlain = texts.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x22 && $0 != 0x5C }
       let times = [claims.issuedAt ?? 0, claims.notBefore ?? 0, claims.expires]
       guard isPlain, times.allSatisfy({ $0 % 1000 == 0 && $0 < 18_446_744_073_000 }) else { return }
