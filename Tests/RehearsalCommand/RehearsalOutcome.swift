@@ -22,6 +22,8 @@ struct RehearsalOutcome: Codable, Equatable {
     var audioBitrate: Int
     /// The same, milliseconds a frame.
     var frameMilliseconds: Int
+    /// The same, copies of each frame for what is lost.
+    var audioCopies: Int
   }
 
   var zero: UInt64 = 0

@@ -189,6 +189,6 @@ final class RehearsedCall {
         videoBytesReceived: UInt64(callee.statistics(of: call)?.video?.received.bytesReceived ?? 0),
         videoPacketsSent: UInt64(numbers?.video?.sent.packetsSent ?? 0),
         estimate: numbers?.congestion?.estimate ?? 0, audioBitrate: plan.bitrate,
-        frameMilliseconds: plan.frameLength.milliseconds))
+        frameMilliseconds: plan.frameLength.milliseconds, audioCopies: plan.copyCount))
   }
 }

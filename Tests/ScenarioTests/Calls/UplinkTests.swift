@@ -60,7 +60,10 @@ import Testing
   }
 
   /// A run of losses is no outage, on a line that is known to lose so many in a row.
-  @Test(arguments: [(0, 250, true), (3, 250, false), (3, 600, true), (1, 250, false)])
+  @Test(arguments: [
+    (0, 340, false), (0, 350, true), (3, 350, false), (3, 640, false), (3, 650, true),
+    (1, 350, false), (1, 450, true),
+  ])
   func `audio is held in an outage, not in a run of losses`(
     run: UInt64, milliseconds: UInt64, isHeld: Bool
   ) {
