@@ -38,7 +38,9 @@ import Testing
   }
 
   /// The end that speaks hears of the stall by the way back, which goes on.
-  @Test(arguments: ["stall=300/5000", "stall=200/3000", "delay=5,stall=300/2000", "freeze=250/4000"])
+  @Test(arguments: [
+    "stall=300/5000", "stall=200/3000", "delay=5,stall=300/2000", "freeze=250/4000",
+  ])
   func `what a stall makes late no hold makes later`(line: String) throws {
     for seed in 81...84 as ClosedRange<UInt64> {
       var options = ListenOptions()
