@@ -143,7 +143,8 @@ struct ChannelServiceTests {
 
   @Test func `addresses of one network are counted together`() throws {
     let service = ChannelService(
-      limits: ChannelLimits(), hash: KeyedHash(key0: 1, key1: 2), random: RandomSource(seed: 1))
+      limits: ChannelLimits(), endings: ServerLimits().endings, hash: KeyedHash(key0: 1, key1: 2),
+      random: RandomSource(seed: 1))
     let one = service.source(of: try #require(SocketAddress("192.0.2.1:1000")))
     let other = service.source(of: try #require(SocketAddress("192.0.2.9:1000")))
     let far = service.source(of: try #require(SocketAddress("192.0.3.1:1000")))

@@ -145,12 +145,12 @@ struct MeterTests {
     limits.exchanges = 3
     var table = ExchangeTable(limits, hash: hash)
     let indices = (0..<3).map { table.insert(Exchange(slot: $0), from: v6(UInt64($0) << 48)) }
-    #expect(table.excess(for: v6(9 << 48), except: nil) == indices[0])
-    #expect(table.excess(for: v6(9 << 48), except: 0) == indices[1])
+    #expect(table.excess(for: v6(9 << 48), except: nil, now: moment(0)) == indices[0])
+    #expect(table.excess(for: v6(9 << 48), except: 0, now: moment(0)) == indices[1])
     table.touch(indices[0])
-    #expect(table.excess(for: v6(9 << 48), except: nil) == indices[1])
+    #expect(table.excess(for: v6(9 << 48), except: nil, now: moment(0)) == indices[1])
     table.remove(indices[1])
-    #expect(table.excess(for: v6(9 << 48), except: nil) == nil && table.count == 2)
+    #expect(table.excess(for: v6(9 << 48), except: nil, now: moment(0)) == nil && table.count == 2)
     #expect(table.hoarder(beside: indices[0]) == nil)
   }
 

@@ -185,6 +185,34 @@ struct RefusalTests {
     #expect(clients[0].isRegistered && server.gauges.clients == 4)
   }
 
+  /// Goal: an identity has no more sessions at a full address than it had.
+  @Test func `a second program takes the place of the first where there is no room for two`() {
+    var limits = ServerLimits()
+    limits.sessionsPerSource = 4
+    let server = Server(limits: limits)
+    let clients = (0..<4).map { number in
+      TestClient(
+        UInt64(number + 1), SocketAddress(v4: 10, 4, 0, 1, port: UInt16(2000 + number)))
+    }
+    for client in clients {
+      server.join(client)
+      server.run(.milliseconds(60))
+    }
+    for number in UInt16(0)..<7 {
+      let other = TestClient(1, SocketAddress(v4: 10, 4, 0, 1, port: 3000 + number))
+      other.presence = Presence(PresenceID(rawValue: UInt64(number) + 5), .answering)
+      server.run(.seconds(2))
+      server.join(other)
+      #expect(other.isRegistered && server.gauges.clients == 4)
+    }
+    // Where there is room for it, it has one more.
+    let far = TestClient(1, SocketAddress(v4: 10, 5, 0, 1, port: 2000))
+    far.presence = Presence(PresenceID(rawValue: 99), .answering)
+    server.run(.seconds(2))
+    server.join(far)
+    #expect(far.isRegistered && server.gauges.clients == 5)
+  }
+
   /// Method: 40 /64s of one /56, each within the limits of an address.
   @Test func `counts the sessions of a site together`() {
     var limits = ServerLimits()

@@ -314,6 +314,29 @@ struct RelayTests {
     #expect(relay.counters.packetsReplayed == 1)
   }
 
+  /// An office behind one address: more than its exchanges are at once (`exchangesPerHost`).
+  @Test func `a message reaches all of two hundred members behind one address`() throws {
+    alice.abilities = .channelData
+    try seat(alice, 1)
+    let members = (0..<200).map { number in
+      TestClient(
+        UInt64(1000 + number), SocketAddress(v4: 10, 9, 0, 1, port: UInt16(2000 + number)))
+    }
+    for (number, member) in members.enumerated() {
+      member.abilities = .channelData
+      try seat(member, UInt32(number + 2), .audience)
+      relay.run(.milliseconds(60))
+    }
+    #expect(relay.gauges.seats == 201)
+    let message = SealedChannelMessage(uid: 0, frame: Array(repeating: 7, count: 200))
+    alice.request(.channelData(message), now: relay.now)
+    relay.run(.seconds(1))
+    let reached = members.count { member in
+      member.messages.contains { if case .channelData = $0 { true } else { false } }
+    }
+    #expect(reached == 200 && relay.counters.exchangesGivenUp == 0)
+  }
+
   @Test func `a relay tells members that ask that it knows low streams`() throws {
     alice.abilities = .pairs
     try seat(alice, 11)

@@ -48,11 +48,14 @@ struct RemovalTests {
     server.run(.milliseconds(200))
   }
 
-  private func join(_ client: TestClient, _ server: Server, scope: String, stay: UInt64 = 1) {
+  private func join(
+    _ client: TestClient, _ server: Server, scope: String, stay: UInt64 = 1,
+    life: UInt64 = 3_600_000
+  ) {
     server.join(client)
     let claims = TokenClaims(
       audience: tea.audience, subject: client.id, scope: scope,
-      expires: Server.unixSeconds * 1000 + 3_600_000)
+      expires: Server.unixSeconds * 1000 + life)
     let token = Array(PublicToken(signing: claims.json, by: Self.key).text.utf8)
     ask(
       client, server, stay: stay,
@@ -123,6 +126,60 @@ struct RemovalTests {
       if case .result(let result) = notice { result.status == .tooManyRequests } else { false }
     }
     #expect(refusals.count == 1)
+  }
+
+  /// Goal: who lets memberships end by themselves pushes out nobody's.
+  /// Method: four of one address whose tokens end, of which two may be told, and a removal.
+  @Test func `of one source so many seats end by themselves; removals are told all the same`()
+    throws
+  {
+    var limits = ServerLimits()
+    limits.endings = PrefixRates(
+      host: Rate(perDay: 2), site: Rate(perDay: 4), network: Rate(perDay: 4))
+    let server = server(limits: limits)
+    try register(at: server)
+    join(alice, server, scope: "host manage")
+    join(bob, server, scope: "host")
+    let others = (0..<4).map { number in
+      TestClient(UInt64(20 + number), SocketAddress(v4: 10, 4, 0, 1, port: UInt16(2000 + number)))
+    }
+    for other in others { join(other, server, scope: "host", life: 8000) }
+    server.run(.seconds(8), pinging: [alice, bob, relay] + others)
+    #expect(server.gauges.channelMembers == 2 && seatsEnded.count == 2)
+    let gone = try #require(uid(bob))
+    ask(alice, server, number: 1, .remove(uid: gone, banSeconds: 0))
+    #expect(seatsEnded.count == 3 && seatsEnded.last?.uid == gone)
+  }
+
+  /// Goal: no seat stays open because many ended at one moment.
+  /// Method: 1600 of 25 programs, more than the 64 KiB that may wait for a relay hold.
+  @Test func `a relay is told of all seats that end at one moment`() throws {
+    var limits = ServerLimits()
+    let many = Rate(perDay: 1 << 20)
+    limits.endings = PrefixRates(host: many, site: many, network: many)
+    let server = server(limits: limits)
+    try register(at: server)
+    let ends = Server.unixSeconds * 1000 + 12_000
+    for number in UInt64(0)..<25 {
+      let client = TestClient(100 + number)
+      server.join(client)
+      for room in 0..<64 {
+        let channel = ChannelIdentity(
+          name: try #require(PeerName("tea\(room)-\(number)")), key: Self.key.publicKey)
+        let claims = TokenClaims(
+          audience: channel.audience, subject: client.id, scope: "host", expires: ends)
+        let join = ChannelJoin(
+          role: .host, uid: 0, key: Self.key.publicKey.bytes, name: channel.name,
+          token: Array(PublicToken(signing: claims.json, by: Self.key).text.utf8))
+        client.request(
+          .channel(ChannelRequest(channel: channel.id, stay: 1, number: 0, .join(join))),
+          now: server.now)
+      }
+      server.run(.milliseconds(200))
+    }
+    #expect(server.gauges.channelMembers == 1600)
+    server.run(.seconds(9))
+    #expect(server.gauges.channelMembers == 0 && Set(seatsEnded.map(\.channel)).count == 1600)
   }
 
   @Test func `a seat that has ended is closed, and no older grant opens it again`() throws {

@@ -27,7 +27,7 @@ package struct ChannelDirectory: Sendable {
   /// Bans that whoever owns this has not written down yet.
   private var newBans: [ChannelBan] = []
   /// Members that have lost the right to be there, of which whoever owns this does not know yet.
-  private var expelled: [(channel: Bytes32, uid: UInt32)] = []
+  private var expelled: [ExpelledMember] = []
   /// The highest that was given.
   package private(set) var lastJoinNumber: UInt64 = 0
   /// Members of other nodes are heard; always where there are none.
@@ -100,7 +100,7 @@ package struct ChannelDirectory: Sendable {
 
   /// The next member that was removed or banned, whose token has ended, or whose uid another one
   /// has: it may have a seat at a relay.
-  package mutating func pollExpelled() -> (channel: Bytes32, uid: UInt32)? { expelled.popLast() }
+  package mutating func pollExpelled() -> ExpelledMember? { expelled.popLast() }
 
   package var nextDeadline: Instant? {
     var next = sweepDue
@@ -270,7 +270,9 @@ package struct ChannelDirectory: Sendable {
     counters.departures &+= 1
     if !departure.isOrdinary {
       send(.gone(stay: member.stay, departure), channel, to: member.program)
-      expelled.append((channel, uid))
+      expelled.append(
+        ExpelledMember(
+          channel: channel, uid: uid, departure: departure, source: member.source))
     }
     noteChange(in: place, now: now)
   }
@@ -281,4 +283,13 @@ package struct ChannelDirectory: Sendable {
     rooms[place] = nil
     free.append(place)
   }
+}
+
+/// A member that has lost the right to be in a channel.
+package struct ExpelledMember: Sendable {
+  package let channel: Bytes32
+  package let uid: UInt32
+  package let departure: Departure
+  /// Where it came from.
+  package let source: ChannelSource
 }

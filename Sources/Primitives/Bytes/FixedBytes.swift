@@ -104,7 +104,7 @@ package struct Bytes32: Hashable, Sendable, BitwiseCopyable {
   }
 
   package func hash(into hasher: inout Hasher) {
-    for index in 0..<Self.byteCount { hasher.combine(storage[index]) }
+    hasher.combine(PeerID(self))
   }
 }
 

@@ -97,6 +97,14 @@ struct Exchange: Sendable {
   /// A message to the client begins.
   mutating func noteMessage(now: Instant) { hope = now }
 
+  /// Whether a message was begun so lately that its acknowledgement may be on its way.
+  func mayBeAnswered(now: Instant) -> Bool {
+    hasChannel && !channel.isSenderIdle && hope + Self.freshness > now
+  }
+
+  /// A long round trip.
+  private static let freshness = Duration.seconds(1)
+
   /// Whether messages have waited for an acknowledgement for `patience`, and nothing came.
   func isHopeless(patience: Duration, now: Instant) -> Bool {
     hasChannel && !channel.isSenderIdle && hope + patience <= now

@@ -31,16 +31,23 @@ struct ExchangeTable {
 
   /// The exchange that has to be given up before another one of `source` may begin, but for the one
   /// of `slot`: the stalest of its host or network when they have their most, else of all.
-  func excess(for source: SocketAddress, except slot: UInt32?) -> UInt32? {
+  func excess(for source: SocketAddress, except slot: UInt32?, now: Instant) -> UInt32? {
     let host = byHost.list(of: source.key(.host, hash) ?? 0)
-    if byHost.count(in: host) >= limits.exchangesPerHost {
-      return stalest(of: byHost, host, except: slot)
-    }
     let network = byNetwork.list(of: source.key(.network, hash) ?? 0)
-    if byNetwork.count(in: network) >= limits.exchangesPerNetwork {
-      return stalest(of: byNetwork, network, except: slot)
-    }
-    return count >= limits.exchanges ? stalest(of: byAge, 0, except: slot) : nil
+    return excess(of: byHost, host, beyond: limits.exchangesPerHost, except: slot, now: now)
+      ?? excess(of: byNetwork, network, beyond: limits.exchangesPerNetwork, except: slot, now: now)
+      ?? (count >= limits.exchanges ? stalest(of: byAge, 0, except: slot) : nil)
+  }
+
+  /// A message to all members of a channel opens an exchange with each at once, and none of them
+  /// can have answered yet: for a moment there may be twice as many.
+  private func excess(
+    of lists: RecencyLists, _ list: Int, beyond most: Int, except slot: UInt32?, now: Instant
+  ) -> UInt32? {
+    let number = lists.count(in: list)
+    guard number >= most, let index = stalest(of: lists, list, except: slot) else { return nil }
+    let isNew = number < 2 * most && places[Int(index)].mayBeAnswered(now: now)
+    return isNew ? nil : index
   }
 
   private func stalest(of lists: RecencyLists, _ list: Int, except slot: UInt32?) -> UInt32? {

@@ -1,3 +1,4 @@
+import Channels
 import Primitives
 
 /// The parts of a source address that are counted together (docs/protocol/session.md §9): whoever
@@ -144,5 +145,25 @@ struct PrefixMeters {
   /// The meter of the source's host.
   func hostMeter(of source: SocketAddress) -> RateMeter {
     source.key(.host, hash).map { table.meter(of: $0) } ?? RateMeter()
+  }
+}
+
+/// Counts memberships that ended against `PrefixRates`, by the keys of their sources.
+struct EndingMeters {
+  private var table: MeterTable
+  private let rates: PrefixRates
+
+  init(limit: Int, _ rates: PrefixRates) {
+    table = MeterTable(limit: limit)
+    self.rates = rates
+  }
+
+  /// Whether one more fits; if so it is counted.
+  mutating func admit(_ source: ChannelSource, now: Instant) -> Bool {
+    guard table.meter(of: source.host).allows(rates.host, now: now),
+      table.meter(of: source.network).allows(rates.network, now: now)
+    else { return false }
+    _ = table.admit(source.host, rates.host, now: now)
+    return table.admit(source.network, rates.network, now: now)
   }
 }

@@ -102,10 +102,16 @@ package struct ServerLimits: Sendable {
   package var newCards = PrefixRates(
     host: Rate(perDay: 1024), site: Rate(perDay: 4096), network: Rate(perDay: 16_384))
   /// Removals from channels by one source: bans of a day (16 384) and seats that ended within ten
-  /// minutes (1024) are remembered for all channels in one place.
+  /// minutes (4096, at a relay 16 384) are remembered for all channels in one place.
   package var removals = PrefixRates(
     host: Rate(perDay: 512, burst: 64), site: Rate(perDay: 1024, burst: 128),
     network: Rate(perDay: 2048, burst: 256))
+  /// Memberships of one source that end because a token does, or for a newer stay: their seats are
+  /// remembered in the same place. Nobody who shares an address with 128 others of a channel whose
+  /// tokens end at one moment notices it.
+  package var endings = PrefixRates(
+    host: Rate(perDay: 21_600, burst: 128), site: Rate(perDay: 43_200, burst: 256),
+    network: Rate(perDay: 86_400, burst: 512))
   /// Clients in all: memory (26 MB at 400 bytes each). `--limit-clients` sets another number.
   package var sessions = 65_536
   /// Programs of one identity: what a person runs on a few hosts, and some that died without a
@@ -121,7 +127,7 @@ package struct ServerLimits: Sendable {
   /// Clients with something under way (unacknowledged messages, a half-received one). Each costs
   /// some KiB; for one more, the one that was acknowledged longest ago is given up.
   package var exchanges = 8192
-  /// The same of one IPv4 address or IPv6 /64, and of one /24 or /48.
+  /// The same of one IPv4 address or IPv6 /64, and of one /24 or /48. Twice as many for a second.
   package var exchangesPerHost = 128
   /// The wider of the two.
   package var exchangesPerNetwork = 1024

@@ -136,13 +136,17 @@ struct SourceMeters {
     for key in wideKeys(of: source) { sessions.remove(key) }
   }
 
-  /// Whether the site and the network of `source` have room for one more session.
-  func hasRoomForSession(of source: SocketAddress) -> Bool {
-    if let site = source.key(.site, hash), sessions.count(of: site) >= limits.sessionsPerSite {
+  /// Whether the host, the site and the network of `source` have room for `more` sessions.
+  func hasRoom(
+    for more: Int, of source: SocketAddress, _ registry: borrowing ClientRegistry
+  ) -> Bool {
+    if registry.sessionCount(of: source) + more > limits.sessionsPerSource { return false }
+    if let site = source.key(.site, hash), sessions.count(of: site) + more > limits.sessionsPerSite
+    {
       return false
     }
     guard let network = source.key(.network, hash) else { return true }
-    return sessions.count(of: network) < limits.sessionsPerNetwork
+    return sessions.count(of: network) + more <= limits.sessionsPerNetwork
   }
 
   /// A key of the network of `source`; 0 where the family has none.

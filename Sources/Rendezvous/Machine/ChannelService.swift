@@ -14,6 +14,9 @@ struct ChannelService {
   var offers = RelayOffers()
   /// Requests about channels of other nodes, by source.
   var passages: PrefixMeters
+  /// Memberships that ended without a removal, by source.
+  private var endings: EndingMeters
+  private(set) var endingsNotTold: UInt64 = 0
   /// `nil` in a server that is no relay.
   let hub: ForwardingHub?
   private let hash: KeyedHash
@@ -21,16 +24,19 @@ struct ChannelService {
   private var hasRestoredBans = false
 
   init(
-    limits: ChannelLimits, forwarding: ForwardingLimits? = nil, hash: KeyedHash,
-    random: RandomSource
+    limits: ChannelLimits, endings: PrefixRates, forwarding: ForwardingLimits? = nil,
+    hash: KeyedHash, random: RandomSource
   ) {
     directory = ChannelDirectory(limits: limits, random: random)
     hub = forwarding.map { ForwardingHub(limits: $0) }
     self.hash = hash
     passages = PrefixMeters(limit: Self.sources, hash: hash)
+    self.endings = EndingMeters(limit: Self.sources, endings)
   }
 
-  var nextDeadline: Instant? { earliest(directory.nextDeadline, hub?.nextDeadline) }
+  var nextDeadline: Instant? { earliest(ownDeadline, hub?.nextDeadline) }
+  /// The same of all but the hub.
+  var ownDeadline: Instant? { earliest(directory.nextDeadline, relays.nextDeadline) }
 
   // MARK: - Membership
 
@@ -56,7 +62,7 @@ struct ChannelService {
       now: now)
     // Only those that were allowed count.
     if directory.counters.removals != removals { limiter.noteRemoval(by: address, now: now) }
-    expel(time)
+    expel(time, now: now)
   }
 
   /// A member wants a grant for a relay.
@@ -128,7 +134,7 @@ struct ChannelService {
     guard ban.until > time else { return }
     let left = Duration.milliseconds(Int64(clamping: ban.until - time))
     directory.ban(ban.id, from: ban.channel, until: now + left, now: now)
-    expel(time)
+    expel(time, now: now)
   }
 
   /// Takes the bans of a store that other nodes write to as well. What it lacks is to be written
@@ -141,7 +147,7 @@ struct ChannelService {
     }
     directory.merge(alive, now: now)
     hasRestoredBans = true
-    expel(time)
+    expel(time, now: now)
   }
 
   /// Sources whose requests are counted; of more the one that asked longest ago makes room.
@@ -151,13 +157,20 @@ struct ChannelService {
 
   mutating func handleTimeout(_ settings: borrowing ServerSettings, now: Instant) {
     directory.handleTimeout(now: now)
-    expel(settings.unixMilliseconds(now))
+    expel(settings.unixMilliseconds(now), now: now)
   }
 
-  /// Who has lost the right to be in a channel has it no more at its relay either.
-  private mutating func expel(_ unixMilliseconds: UInt64) {
-    while let (channel, uid) = directory.pollExpelled() {
-      relays.end(uid, of: channel, unixMilliseconds: unixMilliseconds)
+  /// Who has lost the right to be in a channel has it no more at its relay either. Removals are
+  /// counted where they are asked for. Whoever lets too many others end keeps those seats until
+  /// their grants end: all that is remembered for the channels of others would go for them.
+  private mutating func expel(_ unixMilliseconds: UInt64, now: Instant) {
+    while let member = directory.pollExpelled() {
+      let isRemoval = member.departure == .removed || member.departure == .banned
+      guard isRemoval || endings.admit(member.source, now: now) else {
+        endingsNotTold &+= 1
+        continue
+      }
+      relays.end(member.uid, of: member.channel, unixMilliseconds: unixMilliseconds)
     }
   }
 

@@ -82,6 +82,10 @@ extension MetricsText {
     add(
       prefix + "channel_members", "Members of all channels.",
       UInt64(clamping: gauges.channelMembers))
+    add(
+      prefix + "endings_not_told_total",
+      "Memberships that ended by a token or a newer stay, of which no relay was told: a limit.",
+      gauges.endingsNotTold)
     add(prefix + "under_load", "Whether INITs need cookies.", gauges.isUnderLoad ? 1 : 0)
     for counter in counters.all {
       add(prefix + counter.name + "_total", counter.help, counter.value)

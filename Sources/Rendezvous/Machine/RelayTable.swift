@@ -19,8 +19,9 @@ struct RelayTable {
 
   /// In the order in which they came; a relay has one entry.
   private var entries: [Entry] = []
-  /// Seats that are over: removals of ten minutes, 1.7 a second, a quarter of them by one network.
-  private var ended = EndedSeats(limit: 1024)
+  /// Seats that are over, of ten minutes: no network ends more than a third of so many
+  /// (`ServerLimits.removals` and `endings`).
+  private var ended = EndedSeats(limit: 4096)
   /// The same as the nodes that ended them have said it: what comes again is known by it.
   /// As many as a relay remembers: what is forgotten here would be news when it is repeated.
   private var said = EndedSeats(limit: 16_384)
@@ -29,6 +30,8 @@ struct RelayTable {
   private var wasInTouch = false
   /// What relays are to be told.
   private var news: [(slot: UInt32, seats: SeatsEnded)] = []
+  /// When those are told that had no room for it.
+  private(set) var nextDeadline: Instant?
   /// Those of other nodes.
   var others = OtherRelays()
   /// Others were told last that there are some here.
@@ -134,9 +137,16 @@ struct RelayTable {
     wishes.append((wish, node))
   }
 
-  /// A message that is due.
-  mutating func pollNews() -> (slot: UInt32, seats: SeatsEnded)? {
-    news.isEmpty ? nil : news.removeFirst()
+  /// All messages that are due.
+  mutating func pollNews() -> [(slot: UInt32, seats: SeatsEnded)] {
+    defer { (news, nextDeadline) = ([], nil) }
+    return news
+  }
+
+  /// Messages for which their relays have no room now: they are due again soon.
+  mutating func keepNews(_ unsent: [(slot: UInt32, seats: SeatsEnded)], now: Instant) {
+    news = unsent + news
+    nextDeadline = news.isEmpty ? nil : now + Self.newsPause
   }
 
   /// All of a step leave at its end, as many in a message as it holds: a thousand tokens may end at
@@ -229,6 +239,8 @@ struct RelayTable {
   /// In ms: a rendezvous may be away for as long.
   static let grantLife: UInt64 = 600_000
   private static let repetitionPace = Duration.seconds(30)
+  /// A relay acknowledges within a round trip.
+  private static let newsPause = Duration.milliseconds(100)
   /// For a relay to answer: by then a lost question has come twice more.
   private static let patience = Duration.milliseconds(600)
   /// For as long after its answer it is there. Members ask more often than that.

@@ -37,7 +37,7 @@ extension RendezvousMachine {
   }
 
   mutating func driveChannels(now: Instant) {
-    guard let due = channels.directory.nextDeadline, due <= now else { return }
+    guard let due = channels.ownDeadline, due <= now else { return }
     channels.handleTimeout(settings, now: now)
     sendChannelNotices(now: now)
   }
@@ -59,16 +59,24 @@ extension RendezvousMachine {
   /// Tells relays of seats that are over.
   mutating func sendRelayNews(now: Instant) {
     ChannelService.passRelayNews(of: &self, now: now)
-    while let (slot, ended) = channels.relays.pollNews() {
-      let bytes = RendezvousMessage.seatsEnded(ended).bytes
-      if send(bytes, to: slot, life: AnswerTerms.life, now: now) == nil {
-        counters.answersDropped &+= 1
-      }
-    }
+    ChannelService.tellRelays(of: &self, now: now)
   }
 }
 
 extension ChannelService {
+  /// Sends relays what is for them. What is too much for the queue of one waits for its turn.
+  fileprivate static func tellRelays(of machine: inout RendezvousMachine, now: Instant) {
+    var unsent: [(slot: UInt32, seats: SeatsEnded)] = []
+    for (slot, seats) in machine.channels.relays.pollNews() {
+      let isFull = unsent.contains { $0.slot == slot }
+      let bytes = RendezvousMessage.seatsEnded(seats).bytes
+      if isFull || machine.send(bytes, to: slot, life: AnswerTerms.life, now: now) == nil {
+        unsent.append((slot, seats))
+      }
+    }
+    if !unsent.isEmpty { machine.channels.relays.keepNews(unsent, now: now) }
+  }
+
   /// Another node keeps an identity out of a channel.
   static func keepOut(_ ban: StoredBan, in machine: inout RendezvousMachine, now: Instant) {
     let time = machine.settings.unixMilliseconds(now)

@@ -17,7 +17,9 @@ extension RendezvousMachine {
   mutating func openExchange(of slot: UInt32, now: Instant) -> UInt32 {
     if let index = exchange(of: slot) { return index }
     let source = registry[slot].address
-    while let index = exchanges.excess(for: source, except: served) { giveUp(index, now: now) }
+    while let index = exchanges.excess(for: source, except: served, now: now) {
+      giveUp(index, now: now)
+    }
     let index = exchanges.insert(Exchange(slot: slot), from: source)
     registry[slot].exchange = index &+ 1
     return index

@@ -224,7 +224,7 @@ extension RendezvousMachine {
     guard hasRoom(for: payload.presence, of: id, now: now) else {
       return refuse(id, .tooManyPrograms, .tooManyPrograms, from: source, now: now)
     }
-    if let refusal = makeRoom(for: id, source) {
+    if let refusal = makeRoom(for: id, payload.presence, source) {
       return refuse(id, .full, refusal, from: source, now: now)
     }
     return isNameOwn(payload, ruling.status, now: now)
@@ -268,20 +268,20 @@ extension RendezvousMachine {
     return limiter.identities.admit(id, rate, now: now)
   }
 
-  /// Why there is no room for one more session, if there is none. Unconfirmed sessions make room;
-  /// an identity that has a session already takes its place.
+  /// Why there is no room for one more session, if there is none. Unconfirmed sessions make room,
+  /// and so do those that the new one takes the place of.
   private mutating func makeRoom(
-    for id: PeerID, _ source: SocketAddress
+    for id: PeerID, _ presence: Presence, _ source: SocketAddress
   ) -> ServerEvent.Refusal? {
     while let slot = unconfirmed.excess(for: source, limits) { forgetUnconfirmed(slot) }
     while registry.count >= limits.sessions {
       guard let slot = unconfirmed.oldest else { return .serverFull }
       forgetUnconfirmed(slot)
     }
-    let hasRoom =
-      registry.sessionCount(of: source) < limits.sessionsPerSource
-      && limiter.hasRoomForSession(of: source)
-    return hasRoom || !registry.all(of: id).isEmpty ? nil : .sourceFull
+    let mayCome =
+      limiter.hasRoom(for: 1, of: source, registry)
+      || registry.gives(place: presence.id, of: id, at: source)
+    return mayCome ? nil : .sourceFull
   }
 
   private func terms(

@@ -47,8 +47,14 @@ extension RendezvousMachine {
     if let older = registry.find(id, presence.id) {
       return close(older, .replaced, .replaced, now: now)
     }
-    let all = registry.all(of: id)
-    guard all.count >= limits.presencesPerIdentity else { return }
+    var all = registry.all(of: id)
+    let near = all.filter { registry.isAt(registry[slot].address, $0) }
+    if !near.isEmpty, !limiter.hasRoom(for: 0, of: registry[slot].address, registry) {
+      // There was room only because one of these had it.
+      all = near
+    } else if all.count < limits.presencesPerIdentity {
+      return
+    }
     let yielding = all.filter { mayGiveWay($0, to: presence.kind, now: now) }
     let candidates = yielding.isEmpty ? all : yielding
     let oldest = candidates.max {

@@ -87,7 +87,8 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
     reflector = Reflector(limits: limits.probes)
     self.random = random
     channels = ChannelService(
-      limits: limits.channels, forwarding: settings.forwarding, hash: hash, random: random.split())
+      limits: limits.channels, endings: limits.endings, forwarding: settings.forwarding,
+      hash: hash, random: random.split())
     self.settings = settings
   }
 

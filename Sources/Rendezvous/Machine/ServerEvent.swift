@@ -172,6 +172,8 @@ package struct ServerGauges: Equatable, Sendable {
   package var busyClients = 0
   package var channels = 0
   package var channelMembers = 0
+  /// Memberships that ended without a removal, and of which no relay was told: since the start.
+  package var endingsNotTold: UInt64 = 0
   package var reassemblyByteCount = 0
   package var isUnderLoad = false
   /// Members with a seat, where the server is a relay.
@@ -187,6 +189,7 @@ package struct ServerGauges: Equatable, Sendable {
     reassemblyByteCount = exchanges.reassemblyByteCount
     self.channels = channels.hub?.roomCount ?? channels.directory.channelCount
     channelMembers = channels.directory.memberCount
+    endingsNotTold = channels.endingsNotTold
     seats = channels.hub?.takenCount ?? 0
   }
 }
