@@ -13,6 +13,8 @@ package struct GroupKeyLimits: Sendable {
   package var switchDelay: Duration = .milliseconds(900)
   /// The same after a removal or a ban: about one round trip to most members.
   package var removalSwitchDelay: Duration = .milliseconds(250)
+  /// Least time between two fresh keys for removals: no reason to go draws more than one a second.
+  package var removalInterval: Duration = .seconds(1)
   /// Audience members above which ordinary leaves wait: settled in the design.
   package var largeAudience = 100
   /// Least time between two fresh keys then: 60 s in the design, less `switchDelay` twice.
