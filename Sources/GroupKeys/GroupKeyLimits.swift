@@ -13,6 +13,8 @@ package struct GroupKeyLimits: Sendable {
   package var switchDelay: Duration = .milliseconds(900)
   /// The same after a removal or a ban: about one round trip to most members.
   package var removalSwitchDelay: Duration = .milliseconds(250)
+  /// Least time between two fresh keys for removals: no reason to go draws more than one a second.
+  package var removalInterval: Duration = .seconds(1)
   /// Audience members above which ordinary leaves wait: settled in the design.
   package var largeAudience = 100
   /// Least time between two fresh keys then: 60 s in the design, less `switchDelay` twice.
@@ -54,9 +56,10 @@ package struct GroupKeyLimits: Sendable {
   package var generations = 4
   /// Keys of one generation that are kept. At `ratchetInterval` they span 0.8 s of joins.
   package var keys = 16
-  /// Ratchet steps that frames of one sender may ask for in vain, a second. A step takes about
-  /// 3 µs: 3 ms of each second.
-  package var vainSteps = 1024
+  /// Ratchet steps that are walked for frames of one sender, a second, whether they open or not.
+  /// A step takes about 3 µs: 3 ms of each second. Joins take 20 a second at `ratchetInterval`,
+  /// and a listener that was away `stepsAhead` at the most.
+  package var steps = 1024
   /// Envelopes of one sender that are opened, a second. Opening takes 0.07 ms (`SFramePath`), and
   /// a forgery that three keys are tried on at most 0.2 ms: 4 ms of each second. A sender makes one
   /// a second, and a few for removals.

@@ -7,8 +7,8 @@ package import Wire
 package struct PeerChannels {
   /// Once one was joined.
   private var client: ChannelClient?
-  /// Tokens that members have shown, whatever they are worth; of those who are gone as well, until
-  /// another channel is joined.
+  /// Tokens that members have shown, whatever they are worth; those of a channel that was left
+  /// stay until another one is joined.
   private var proofs: [Bytes32: [UInt32: Proof]] = [:]
 
   /// The token of a member, as the rendezvous says.
@@ -111,7 +111,7 @@ package struct PeerChannels {
         // It is not checked, and gets nothing of us.
       }
     case .proven(let uid, let joinNumber, let token):
-      proofs[channel.id, default: [:]][uid] = Proof(joinNumber: joinNumber, token: token)
+      keep(Proof(joinNumber: joinNumber, token: token), of: uid, in: channel.id)
       let fault = client?.fault(
         in: token, of: uid, joinNumber: joinNumber, in: channel,
         unixMilliseconds: unixSeconds * 1000)
@@ -122,5 +122,22 @@ package struct PeerChannels {
     default: break
     }
     return .channel(channel, event)
+  }
+
+  /// Keeps what a member has shown, if the roster has that stay. Of another stay it is asked for
+  /// when the roster shows it. A rendezvous may say anything of anybody, asked or not.
+  private mutating func keep(_ proof: Proof, of uid: UInt32, in channel: Bytes32) {
+    let members = members(of: channel)
+    guard members.contains(where: { $0.uid == uid && $0.joinNumber == proof.joinNumber }) else {
+      return
+    }
+    var kept = proofs[channel] ?? [:]
+    kept[uid] = proof
+    // Where too many events waited, some were not told of who is gone.
+    if kept.count > members.count {
+      let uids = Set(members.map(\.uid))
+      kept = kept.filter { uids.contains($0.key) }
+    }
+    proofs[channel] = kept
   }
 }

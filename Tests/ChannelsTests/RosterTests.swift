@@ -86,6 +86,33 @@ import Wire
     #expect(roster.position.after == 2)
   }
 
+  @Test func `reasons of uids without end are not kept`() {
+    var limits = ChannelLimits()
+    limits.members = 3
+    var roster = RosterCopy(limits: limits)
+    roster.begin(9)
+    for revision in UInt64(1)...100 {
+      _ = roster.handle(
+        Self.changes(revision, latest: 1000, [.gone(uid: UInt32(revision), .left)]), now: Self.now)
+    }
+    let reasons = roster.takeReasons()
+    #expect(reasons == [1: .left, 2: .left, 3: .left])
+  }
+
+  @Test func `a server that begins anew again and again fills no memory`() {
+    var view = RosterView()
+    for start in UInt32(1)...4 {
+      var roster = RosterCopy(limits: ChannelLimits())
+      roster.begin(UInt64(start))
+      let members = (0..<2048).map { Self.member(start * 4096 + $0) }
+      _ = roster.handle(
+        RosterPage(epoch: UInt64(start), revision: 1, after: 0, isLast: true, members: members),
+        now: Self.now)
+      _ = view.update(to: roster, reasons: [:], awaitingUntil: Self.now + .seconds(20))
+    }
+    #expect(view.members.count == 4096 + 2048)
+  }
+
   @Test func `after a new start of the server the missing are kept for a while`() {
     var view = RosterView()
     var roster = RosterCopy(limits: ChannelLimits())

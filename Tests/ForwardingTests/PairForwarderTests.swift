@@ -6,110 +6,20 @@ import Wire
 
 /// What forwards for pairs (docs/protocol/relay.md §6), and what strangers and bad members draw.
 struct PairForwarderTests {
-  private static let time: UInt64 = 1_800_000_000_000
-  private let alice = SocketAddress(v4: 192, 0, 2, 1, port: 4000)
-  private let bob = SocketAddress(v4: 198, 51, 100, 2, port: 4001)
+  private let alice = PairWorld.alice
+  private let bob = PairWorld.bob
   private let thief = SocketAddress(v4: 203, 0, 113, 66, port: 666)
 
-  /// A relay and what left it.
-  private struct World {
-    var relay: PairForwarder
-    var now = Instant(nanoseconds: 1_000_000_000)
-    var received = 0
-    var sent = 0
-
-    init(_ limits: PairLimits = PairLimits()) {
-      relay = PairForwarder(limits: limits, random: RandomSource(seed: 4))
-    }
-
-    private func prefixes(_ address: SocketAddress) -> SeatPrefixes {
-      SeatPrefixes(host: address.high | 1, site: nil, network: address.high >> 40 | 1)
-    }
-
-    mutating func bind(_ bytes: [UInt8], from source: SocketAddress) -> [Sent] {
-      received += bytes.count
-      relay.handleBind(
-        bytes.span, from: DatagramPath(source), prefixes: prefixes(source),
-        unixMilliseconds: PairForwarderTests.time, now: now)
-      return drain()
-    }
-
-    mutating func data(_ id: UInt32, from source: SocketAddress, _ byteCount: Int = 100) -> [Sent] {
-      received += byteCount
-      let packet = (0..<byteCount).map { UInt8(truncatingIfNeeded: $0) }
-      _ = relay.forward(
-        packet.span, for: ConnectionID(rawValue: id), from: source, now: now)
-      return drain()
-    }
-
-    mutating func drain() -> [Sent] {
-      var all: [Sent] = []
-      while true {
-        var path: DatagramPath?
-        var bytes: [UInt8] = []
-        bytes.append(addingCapacity: Datagram.maximumByteCount) {
-          path = relay.pollTransmit(into: &$0)
-        }
-        guard let path else { return all }
-        sent += bytes.count
-        all.append(Sent(to: path.remote, bytes: bytes))
-      }
-    }
-  }
-
-  private struct Sent: Equatable {
-    let to: SocketAddress
-    let bytes: [UInt8]
-
-    var answer: PairBoundPacket? { try? PairBoundPacket(parsing: bytes.span) }
-  }
-
-  /// One end with its ticket.
-  private struct End {
-    let pair: Bytes16
-    let side: PairSide
-    let until: UInt64
-    let key: Bytes32
-    var number: UInt64 = 0
-    var cookie = Bytes16.zero
-    var ids = PairIDs()
-
-    init(
-      _ world: World, _ name: UInt8, _ side: PairSide, until: UInt64 = time + 1000,
-      last: UInt8? = nil
-    ) {
-      var bytes: InlineArray<16, UInt8> = InlineArray(repeating: name)
-      bytes[15] = last ?? name
-      pair = Bytes16(bytes)
-      self.side = side
-      self.until = until
-      key = world.relay.secret.key(of: pair, side, until: until)
-      ids.one = ConnectionID(rawValue: UInt32(name) << 8 | UInt32(side.rawValue) + 1)
-    }
-
-    mutating func bind(isEnd: Bool = false) -> [UInt8] {
-      number += 1
-      return PairBindPacket(
-        pair: pair, until: until, side: side, isEnd: isEnd, number: number, cookie: cookie,
-        ids: ids
-      ).sealed(by: key)
-    }
-  }
+  private typealias World = PairWorld
+  private typealias End = PairWorld.End
+  private typealias Sent = PairWorld.Sent
 
   private func bind(_ end: inout End, at address: SocketAddress, in world: inout World) throws {
-    let first = try #require(world.bind(end.bind(), from: address).first?.answer)
-    #expect(first.status == .cookie)
-    end.cookie = first.cookie
-    let second = try #require(world.bind(end.bind(), from: address).first?.answer)
-    #expect(second.status == .bound)
+    try world.bind(&end, at: address)
   }
 
   private func pair(in world: inout World, _ name: UInt8 = 1) throws -> (End, End) {
-    var one = End(world, name, .lesser)
-    var other = End(world, name, .greater)
-    try bind(&one, at: alice, in: &world)
-    try bind(&other, at: bob, in: &world)
-    return (one, other)
+    try world.pair(name)
   }
 
   // MARK: - What it is for
@@ -202,7 +112,7 @@ struct PairForwarderTests {
 
   @Test func `a ticket is worth nothing late, for the other side, or elsewhere`() throws {
     var world = World()
-    var late = End(world, 3, .lesser, until: Self.time)
+    var late = End(world, 3, .lesser, until: World.time)
     // Nobody hears of that who has not shown that it receives there.
     let first = try #require(world.bind(late.bind(), from: alice).first?.answer)
     #expect(first.status == .cookie && world.relay.counters.bindsLate == 0)
@@ -300,7 +210,9 @@ struct PairForwarderTests {
       var (one, other) = try pair(in: &world)
       var passed = 0
       for _ in 0..<5 {
-        for _ in 0..<600 { passed += world.data(7, from: alice, 100).count }
+        for _ in 0..<600 {
+          passed += world.data(one.ids.one.rawValue, from: alice, 100).count
+        }
         end(&one, &other, in: &world)
         #expect(world.bind(one.bind(), from: alice).first?.answer?.status == .bound)
         #expect(world.bind(other.bind(), from: bob).first?.answer?.status == .bound)
@@ -315,25 +227,6 @@ struct PairForwarderTests {
   }
 
   // MARK: - Limits
-
-  @Test func `an end has its pace, by packets and by bytes`() throws {
-    var world = World()
-    _ = try pair(in: &world)
-    var passed = 0
-    for _ in 0..<10_000 {
-      world.now = world.now + .microseconds(100)
-      passed += world.data(7, from: alice, 100).count
-    }
-    #expect((2_900...3_010).contains(passed), "\(passed) of 10 000 in a second")
-    world.now = world.now + .seconds(1)
-    passed = 0
-    for _ in 0..<2_000 {
-      world.now = world.now + .microseconds(500)
-      passed += world.data(7, from: alice, 1200).count
-    }
-    #expect((1_200...1_260).contains(passed), "\(passed) of 2000 in a second")
-    #expect(world.relay.counters.packetsOverPace > 0)
-  }
 
   @Test func `one host has 64 ends, others find room`() throws {
     var world = World()

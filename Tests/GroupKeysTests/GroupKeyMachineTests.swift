@@ -122,6 +122,23 @@ import Wire
     #expect(group[1].generation == 2)
   }
 
+  /// Goal: who takes its own uid again and again costs no more than who leaves.
+  @Test func `a uid that another identity takes is a removal, one of the same is a leave`() throws {
+    for isSame in [true, false] {
+      let group = try trio()
+      try group.join(TestMember(3, uid: 4, role: .audience))
+      group.settle()
+      group.leave(4)
+      group.settle()
+      group.wait(10)
+      let successor = isSame ? group[3].member.id : TestChannel.people[5].card.id
+      group.leave(3, .replaced, successor: successor)
+      #expect(group[1].freshKeyCount == (isSame ? 2 : 3))
+      group.wait(990)
+      #expect(group[1].freshKeyCount == 3)
+    }
+  }
+
   @Test func `leaves within a second share a fresh key`() throws {
     let group = TestGroup()
     for number in 0..<8 {

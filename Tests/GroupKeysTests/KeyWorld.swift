@@ -18,6 +18,8 @@ final class KeyWorld {
     var isPresent = true
     /// When each host, by uid and join number, took this one in and let it go.
     var seen: [UInt64: (from: Instant, until: Instant?, grace: Duration)] = [:]
+    /// When this one made its last fresh key for a removal, or will.
+    private var removal: Instant?
 
     init(_ end: TestMember, isGhost: Bool) {
       self.end = end
@@ -25,6 +27,15 @@ final class KeyWorld {
     }
 
     var key: UInt64 { UInt64(end.member.uid) << 32 | end.member.joinNumber }
+
+    /// How long somebody may hear this one after it has seen the departure
+    /// (docs/protocol/sframe.md §3).
+    func grace(after departure: Departure, now: Instant) -> Duration {
+      guard departure.endsHearing else { return .seconds(2) }
+      let due = removal.map { $0 > now ? $0 : max(now, $0 + .seconds(1)) } ?? now
+      removal = due
+      return due - now + .milliseconds(260)
+    }
   }
 
   private enum Change { case join(Stay), leave(Stay, Departure) }
@@ -142,7 +153,7 @@ final class KeyWorld {
     case .leave(let stay, let departure):
       machineOwner.machine.handleLeave(
         stay.end.uid, departure, revision: view.revision, now: now)
-      let grace: Duration = departure.isOrdinary ? .seconds(2) : .milliseconds(260)
+      let grace = view.to.grace(after: departure, now: now)
       if let seen = stay.seen[view.to.key] {
         stay.seen[view.to.key] = (seen.from, now, grace)
       }

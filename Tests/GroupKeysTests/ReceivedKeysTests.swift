@@ -134,6 +134,47 @@ import Testing
     #expect(pair.open(try pair.frame(), at: 1_500) == nil, "the next second has a budget again")
   }
 
+  /// Goal: a host cannot make a receiver walk its chain as far as it likes with frames that open.
+  @Test func `steps of frames that open cost a bounded share of a second`() throws {
+    let pair = Pair()
+    var opened = 0
+    for _ in 0..<100 {
+      pair.ratchet(Int(GroupKeyLimits.stepsAhead))
+      guard pair.open(try pair.frame(), at: 1) == nil else { break }
+      opened += 1
+    }
+    #expect(opened == 4, "1024 steps a second")
+    // Where it stopped it goes on in the next second.
+    let other = Pair()
+    for second in 0..<5 {
+      for round in 0..<4 {
+        other.ratchet(Int(GroupKeyLimits.stepsAhead))
+        #expect(other.open(try other.frame(), at: 1 + second * 1_000 + round) == nil)
+      }
+    }
+  }
+
+  /// Goal: whoever ratchets for joins, each 50 ms at most, is never refused; nor is it after a
+  /// listener was away for as long as it can follow at all, and then gets all at once.
+  @Test func `an honest sender is followed through joins without end and outages`() throws {
+    let limits = GroupKeyLimits()
+    let pause = Int(limits.ratchetInterval.milliseconds)
+    let pair = Pair()
+    var waiting: [[UInt8]] = []
+    for step in 0..<4_000 {
+      let now = step * pause
+      pair.ratchet()
+      waiting.append(try pair.frame())
+      // 11 s away, 2 s there.
+      guard step % 260 >= 220 else { continue }
+      // What was kept for it comes in one go, the newest first.
+      for frame in waiting.reversed().prefix(limits.keys / 2) {
+        #expect(pair.open(frame, at: now) == nil, "step \(step)")
+      }
+      waiting = []
+    }
+  }
+
   @Test func `the next generation opens beside the one before, which is then erased`() throws {
     let pair = Pair()
     let early = try (0..<3).map { _ in try pair.frame() }
@@ -195,7 +236,7 @@ import Testing
     let chain = SenderKey(generation: 0, baseKey: secretKey(1))
     let generation = ReceivedGeneration(chain.clone(), installed: instant(0))
     generation.expire(at: instant(100))
-    generation.advance(to: ReceivedKey(chain.advanced(by: 3)), keeping: 16)
+    generation.advance(along: ChainWalk(from: chain, steps: 3, keeping: 16), keeping: 16)
     #expect(generation.keyCount == 4)
     #expect(generation.forget(now: instant(100)))
   }

@@ -31,6 +31,48 @@ import Wire
     expect(schedule.begin(now: instant(20)) == instant(270))
   }
 
+  /// When fresh keys are made while somebody goes each 50 ms, in ms.
+  private func freshKeys(
+    _ departure: Departure, audienceCount: Int, within end: Int
+  ) -> [Int] {
+    var schedule = FreshKeySchedule(limits: limits)
+    var made: [Int] = []
+    for now in stride(from: 0, to: end, by: 10) {
+      if now % 50 == 0 {
+        schedule.recordDeparture(departure, audienceCount: audienceCount, now: instant(now))
+      }
+      if let due = schedule.due, due <= instant(now) {
+        _ = schedule.begin(now: instant(now))
+        made.append(now)
+      }
+    }
+    return made
+  }
+
+  /// Goal: two programs of one identity that take each other's uid mute nobody.
+  @Test func `a stay that a newer one of its identity replaces waits as one that left`() {
+    expect(freshKeys(.replaced, audienceCount: 500, within: 1_000) == [0])
+    expect(freshKeys(.replaced, audienceCount: 500, within: 57_000) == [0])
+    expect(freshKeys(.replaced, audienceCount: 50, within: 3_000) == [0, 1_000, 2_000])
+  }
+
+  /// Goal: no reason draws more than one fresh key a second, and a removal waits 1 s at most.
+  @Test func `removals within a second of another share the next fresh key`() {
+    for departure in [Departure.removed, .banned, .expired] {
+      let made = freshKeys(departure, audienceCount: 500, within: 3_000)
+      expect(made == [0, 1_000, 2_000], "\(made)")
+    }
+    var schedule = FreshKeySchedule(limits: limits)
+    schedule.recordDeparture(.removed, audienceCount: 3, now: instant(0))
+    expect(schedule.begin(now: instant(0)) == instant(250))
+    schedule.recordDeparture(.removed, audienceCount: 3, now: instant(300))
+    schedule.recordDeparture(.banned, audienceCount: 3, now: instant(999))
+    expect(schedule.due == instant(1_000))
+    expect(schedule.begin(now: instant(1_000)) == instant(1_250))
+    schedule.recordDeparture(.removed, audienceCount: 3, now: instant(2_001))
+    expect(schedule.due == instant(2_001), "the second is over")
+  }
+
   @Test func `above a hundred of an audience ordinary leaves wait, for a minute at most`() {
     for (audience, seconds) in [(100, 1), (101, 58)] {
       var schedule = FreshKeySchedule(limits: limits)

@@ -186,11 +186,12 @@ final class TestGroup {
     newcomer.machine.startPublishing()
   }
 
-  func leave(_ uid: UInt32, _ departure: Departure = .left) {
+  func leave(_ uid: UInt32, _ departure: Departure = .left, successor: PeerID? = nil) {
     revision += 1
     members.removeAll { $0.member.uid == uid }
     for other in members {
-      other.machine.handleLeave(uid, departure, revision: revision, now: now)
+      other.machine.handleLeave(
+        uid, departure, successor: successor, revision: revision, now: now)
     }
   }
 

@@ -129,7 +129,8 @@ struct RosterCopy {
       members[member.uid] = member
     case .gone(let uid, let departure):
       members[uid] = nil
-      reasons[uid] = departure
+      // A rendezvous that keeps the roster from being whole could name uids without end.
+      if reasons.count < limits.members || reasons[uid] != nil { reasons[uid] = departure }
     }
   }
 

@@ -17,6 +17,8 @@ struct RosterView {
   private var epoch: UInt64 = 0
   /// Those of a former epoch who have not come back yet, until when.
   private var awaited: [UInt32: Instant] = [:]
+  /// Members of a channel (`ChannelLimits.members`): a server may begin anew again and again.
+  private static let mostAwaited = 4096
 
   /// - Parameters:
   ///   - end: Until when those are kept who were there in a former life of the server.
@@ -35,7 +37,9 @@ struct RosterView {
         isNewEpoch || awaited[old.uid] != nil || new.joinNumber == old.joinNumber
       else {
         let isAwaited = isNewEpoch || awaited[old.uid] != nil
-        if isAwaited, roster.members[old.uid] == nil, reasons[old.uid] == nil {
+        if isAwaited, roster.members[old.uid] == nil, reasons[old.uid] == nil,
+          awaited[old.uid] != nil || awaited.count < Self.mostAwaited
+        {
           if awaited[old.uid] == nil { awaited[old.uid] = end }
           kept.append(old)
         } else {

@@ -51,7 +51,9 @@ package struct PairForwarder {
       counters.packetsUnbound &+= 1
       return true
     }
-    guard admit(packet.count, of: end, now: now), outgoing.append(packet, to: path) else {
+    guard admit(packet.count, isNamed: end.ids.contains(id), of: end, now: now),
+      outgoing.append(packet, to: path)
+    else {
       counters.packetsOverPace &+= 1
       return true
     }
@@ -60,21 +62,28 @@ package struct PairForwarder {
     return true
   }
 
-  /// An address with one binding needs no name for its packets.
+  /// An address with one binding needs no name for its packets: those of new keys come before their
+  /// PAIR_BIND where that gets lost.
   private static func end(of id: ConnectionID, among ends: [BoundEnd]) -> BoundEnd? {
     if ends.count == 1 { return ends[0] }
     for bound in ends where bound.end.ids.contains(id) { return bound }
     return nil
   }
 
-  private mutating func admit(_ byteCount: Int, of end: PairEnd, now: Instant) -> Bool {
+  /// Packets without a name have a small pace of their own: anybody can send such with the end's
+  /// address as their source, and they are to displace none of its own.
+  private mutating func admit(
+    _ byteCount: Int, isNamed: Bool, of end: PairEnd, now: Instant
+  ) -> Bool {
+    let pace = isNamed ? limits.named : limits.unnamed
     let burst = limits.totalBytesPerSecond / 4
     guard total.allows(perSecond: limits.totalBytesPerSecond, burst: burst, now: now),
-      end.allows(limits, now: now), end.origin.allowsBytes(limits.bytesPerPrefix, now: now)
+      end.allows(isNamed: isNamed, pace, now: now),
+      end.origin.allowsBytes(limits.bytesPerPrefix, now: now)
     else { return false }
     let count = UInt64(byteCount)
     _ = total.admit(count, perSecond: limits.totalBytesPerSecond, burst: burst, now: now)
-    end.count(byteCount, limits, now: now)
+    end.count(byteCount, isNamed: isNamed, pace, now: now)
     end.origin.countBytes(byteCount, limits.bytesPerPrefix, now: now)
     return true
   }
@@ -276,22 +285,40 @@ private final class PairEnd {
   var number: UInt64 = 0
   var expires = Instant.zero
   var origin = SeatOrigin()
-  private var packets = PaceMeter()
-  private var bytes = PaceMeter()
+  private var named = PairMeter()
+  private var unnamed = PairMeter()
   private var answers = PaceMeter()
 
-  func allows(_ limits: PairLimits, now: Instant) -> Bool {
-    packets.allows(perSecond: limits.packetsPerSecond, burst: limits.packetBurst, now: now)
-      && bytes.allows(perSecond: limits.bytesPerSecond, burst: limits.byteBurst, now: now)
+  func allows(isNamed: Bool, _ pace: PairPace, now: Instant) -> Bool {
+    (isNamed ? named : unnamed).allows(pace, now: now)
   }
 
-  func count(_ byteCount: Int, _ limits: PairLimits, now: Instant) {
-    _ = packets.admit(perSecond: limits.packetsPerSecond, burst: limits.packetBurst, now: now)
-    _ = bytes.admit(
-      UInt64(byteCount), perSecond: limits.bytesPerSecond, burst: limits.byteBurst, now: now)
+  func count(_ byteCount: Int, isNamed: Bool, _ pace: PairPace, now: Instant) {
+    if isNamed {
+      named.count(byteCount, pace, now: now)
+    } else {
+      unnamed.count(byteCount, pace, now: now)
+    }
   }
 
   func allowsAnswer(_ limits: PairLimits, now: Instant) -> Bool {
     answers.admit(perSecond: limits.answersPerSecond, burst: limits.answerBurst, now: now)
+  }
+}
+
+/// Counts packets and bytes of an end against a pace.
+private struct PairMeter: BitwiseCopyable {
+  private var packets = PaceMeter()
+  private var bytes = PaceMeter()
+
+  func allows(_ pace: PairPace, now: Instant) -> Bool {
+    packets.allows(perSecond: pace.packetsPerSecond, burst: pace.packetBurst, now: now)
+      && bytes.allows(perSecond: pace.bytesPerSecond, burst: pace.byteBurst, now: now)
+  }
+
+  mutating func count(_ byteCount: Int, _ pace: PairPace, now: Instant) {
+    _ = packets.admit(perSecond: pace.packetsPerSecond, burst: pace.packetBurst, now: now)
+    _ = bytes.admit(
+      UInt64(byteCount), perSecond: pace.bytesPerSecond, burst: pace.byteBurst, now: now)
   }
 }

@@ -7,14 +7,14 @@ package struct PairLimits: Sendable {
   /// The same with ends that ended within `life`: all of an office hang up and dial again, and no
   /// network has more than half of the pairs.
   package var keptEndsPerPrefix = PrefixShares(host: 128, site: 512, network: 2048)
-  /// Packets of one end a second: a picture of 8 Mbit/s in packets of 1200 bytes, thrice.
-  package var packetsPerSecond: UInt64 = 2500
-  /// The same at once: 200 ms.
-  package var packetBurst: UInt64 = 500
-  /// Bytes of one end a second: 10 Mbit/s.
-  package var bytesPerSecond: UInt64 = 1_250_000
-  /// The same at once: 200 ms.
-  package var byteBurst: UInt64 = 256_000
+  /// Of one end, what has a connection ID that it named: 10 Mbit/s, and the packets of a picture of
+  /// 8 Mbit/s in packets of 1200 bytes, thrice. At once 200 ms of that.
+  package var named = PairPace(
+    packetsPerSecond: 2500, packetBurst: 500, bytesPerSecond: 1_250_000, byteBurst: 256_000)
+  /// Of one end, what has another connection ID: the sound of a call. At once 300 ms of `named`:
+  /// after a rekey PAIR_BIND may get lost twice, and goes again after 100 and 300 ms.
+  package var unnamed = PairPace(
+    packetsPerSecond: 100, packetBurst: 750, bytesPerSecond: 25_000, byteBurst: 375_000)
   /// Bytes a second of all ends in one part of the address space; a quarter of them at once.
   package var bytesPerPrefix = PrefixShares(
     host: 5_000_000, site: 10_000_000, network: 20_000_000)
@@ -33,6 +33,16 @@ package struct PairLimits: Sendable {
   package var life = Duration.seconds(30)
 
   package init() {}
+}
+
+/// How much an end of a pair may send.
+package struct PairPace: BitwiseCopyable, Sendable {
+  package var packetsPerSecond: UInt64
+  /// Packets at once.
+  package var packetBurst: UInt64
+  package var bytesPerSecond: UInt64
+  /// Bytes at once.
+  package var byteBurst: UInt64
 }
 
 /// What a relay did for pairs, and dropped.

@@ -75,15 +75,20 @@ package struct GroupKeyMachine: ~Copyable {
   }
 
   /// A member is gone. Its keys are erased, and ours are replaced if it holds one.
+  ///
+  /// - Parameter successor: Who has its uid now, if somebody has. Another identity takes a uid by
+  ///   a token that names it: for the one before that is a removal.
   package mutating func handleLeave(
-    _ uid: UInt32, _ departure: Departure, revision: UInt64, now: Instant
+    _ uid: UInt32, _ departure: Departure, successor: PeerID? = nil, revision: UInt64,
+    now: Instant
   ) {
     let audienceCount = roster.audienceCount
-    guard roster.remove(uid, revision: revision) != nil else { return }
+    guard let member = roster.remove(uid, revision: revision) else { return }
     senders[uid] = nil
     formerSenders[uid] = nil
     answers.removeAll { $0.recipient == uid }
-    own.remove(uid, departure, audienceCount: audienceCount, now: now)
+    let isTaken = departure == .replaced && (successor ?? member.id) != member.id
+    own.remove(uid, isTaken ? .removed : departure, audienceCount: audienceCount, now: now)
     handleOwnTimeout(now: now)
     compareRosters()
   }

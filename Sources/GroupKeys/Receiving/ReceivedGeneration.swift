@@ -28,15 +28,16 @@ final class ReceivedGeneration {
   /// The kept key whose step ends in these 8 bits.
   func key(lowStep: UInt32) -> ReceivedKey? { keys.last { $0.step & 0xFF == lowStep } }
 
-  /// Moves the chain to the step of a key that has opened a frame. The steps between are kept as
-  /// well: their frames may be under way.
-  func advance(to key: ReceivedKey, keeping limit: Int) {
-    let between = UInt32(clamping: max(1, limit / 2))
-    while chain.step &+ 1 < key.step {
-      chain.ratchet()
-      if key.step - chain.step <= between { keys.append(ReceivedKey(chain)) }
+  /// Moves the chain to the end of a walk whose key has opened a frame. The steps between are kept
+  /// as well: their frames may be under way.
+  func advance(along walk: consuming ChainWalk, keeping limit: Int) {
+    let key = walk.key
+    var next = walk.first
+    while next.step < key.step {
+      keys.append(ReceivedKey(next))
+      next.ratchet()
     }
-    chain.ratchet()
+    chain = next
     keys.append(key)
     if keys.count > limit { keys.removeFirst(keys.count - limit) }
     if let end { expire(at: end) }
@@ -106,6 +107,25 @@ final class ReceivedKey {
       with: aes)
     _ = window.insert(header.counter)
     return text
+  }
+}
+
+/// The way from a generation's chain to the step that a frame asks for. It is walked before the
+/// frame has opened, and the chain follows it afterwards: only its last steps are walked twice.
+struct ChainWalk: ~Copyable {
+  /// The chain at the first step whose key is kept if the frame opens.
+  let first: SenderKey
+  /// That of the last step.
+  let key: ReceivedKey
+
+  /// - Parameters:
+  ///   - steps: How far ahead the frame is; not zero.
+  ///   - limit: Keys that are kept of a generation. Half of them are for steps between.
+  init(from chain: borrowing SenderKey, steps: UInt32, keeping limit: Int) {
+    let between = UInt32(clamping: max(1, limit / 2))
+    let skipped = steps > between ? steps - between : 1
+    first = chain.advanced(by: skipped)
+    key = ReceivedKey(first.advanced(by: steps - skipped))
   }
 }
 

@@ -12,8 +12,9 @@ final class ReceivedKeys {
   private var generations: [ReceivedGeneration] = []
   /// Generations below this one are over: an envelope that comes again brings none of them back.
   private var lowestGeneration: UInt32 = 0
-  private var vainSteps = 0
-  private var vainSince = Instant.zero
+  /// Ratchet steps that were walked for frames since `walkedSince`.
+  private var walkedSteps = 0
+  private var walkedSince = Instant.zero
 
   init(limits: GroupKeyLimits) { self.limits = limits }
 
@@ -54,20 +55,23 @@ final class ReceivedKeys {
     }
     let generation = generations[index]
     let low = UInt32(truncatingIfNeeded: header.keyID & 0xFF)
-    let known = generation.key(lowStep: low)
-    let ahead = known == nil ? (low &- generation.chain.step) & 0xFF : 0
-    if known == nil { try checkSteps(ahead, now: now) }
-    let key = known ?? ReceivedKey(generation.chain.advanced(by: ahead))
-    do throws(SFrameError) {
-      let text = try key.open(
+    let text: Range<Int>
+    let key: ReceivedKey
+    if let known = generation.key(lowStep: low) {
+      key = known
+      text = try key.open(
         &packet, at: place, header: header, headerByteCount: count, metadata: metadata, with: aes)
-      if known == nil { generation.advance(to: key, keeping: limits.keys) }
-      if key.markOpened() { supersede(before: index, generation, step: key.step, now: now) }
-      return text
-    } catch {
-      vainSteps += Int(ahead)
-      throw error
+    } else {
+      let steps = (low &- generation.chain.step) & 0xFF
+      try countSteps(steps, now: now)
+      let walk = ChainWalk(from: generation.chain, steps: steps, keeping: limits.keys)
+      key = walk.key
+      text = try key.open(
+        &packet, at: place, header: header, headerByteCount: count, metadata: metadata, with: aes)
+      generation.advance(along: walk, keeping: limits.keys)
     }
+    if key.markOpened() { supersede(before: index, generation, step: key.step, now: now) }
+    return text
   }
 
   /// Erases what is over.
@@ -132,13 +136,15 @@ final class ReceivedKeys {
     }
   }
 
-  /// Whether a frame may lead so many steps ahead of the chain.
-  private func checkSteps(_ steps: UInt32, now: Instant) throws(SFrameError) {
+  /// A frame leads so many steps ahead of the chain, which are walked now. They count whether it
+  /// opens or not: its sender can make such frames without end, and so can a relay.
+  private func countSteps(_ steps: UInt32, now: Instant) throws(SFrameError) {
     guard (1...GroupKeyLimits.stepsAhead).contains(steps) else { throw .tooOld }
-    if now - vainSince >= .seconds(1) {
-      vainSince = now
-      vainSteps = 0
+    if now - walkedSince >= .seconds(1) {
+      walkedSince = now
+      walkedSteps = 0
     }
-    guard vainSteps + Int(steps) <= limits.vainSteps else { throw .limited }
+    guard walkedSteps + Int(steps) <= limits.steps else { throw .limited }
+    walkedSteps += Int(steps)
   }
 }

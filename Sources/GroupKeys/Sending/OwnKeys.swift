@@ -170,7 +170,7 @@ struct OwnKeys: ~Copyable {
 
   /// A removal makes a fresh key that is under way come into use sooner.
   private mutating func hurry(_ departure: Departure, now: Instant) {
-    guard !departure.isOrdinary, next != nil else { return }
+    guard departure.endsHearing, next != nil else { return }
     switchAt = earliest(switchAt, now + limits.removalSwitchDelay)
   }
 

@@ -124,7 +124,9 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     members.isExact = isExact
     keys.setComplete(false, revision: self.revision)
     for uid in members.handleRoster(roster, as: role, now: now) {
-      keys.handleLeave(uid, departures[uid] ?? .left, revision: self.revision, now: now)
+      keys.handleLeave(
+        uid, departures[uid] ?? .left, successor: roster.first { $0.uid == uid }?.id,
+        revision: self.revision, now: now)
       forgetMedia(of: uid)
       publish(talk.remove(uid), of: uid)
     }

@@ -142,7 +142,11 @@ struct PairBinding {
       return DatagramPath(ticket.address)
     }
     let ids = ids()
-    guard let due = bindAt, due <= now || isBound && ids != told else { return nil }
+    // The relay lets few packets through whose connection ID it was not told of. Before there is a
+    // cookie its answer draws the next PAIR_BIND at once.
+    let isNew = ids != told && (isBound || cookie != .zero)
+    guard let due = bindAt, due <= now || isNew else { return nil }
+    if isNew { unanswered = 0 }
     if unanswered >= Self.gaps.count { askAgain(now: now) }
     told = ids
     bindAt = now + Self.gap(after: unanswered)

@@ -26,11 +26,21 @@ package enum Departure: UInt8, CaseIterable, Sendable {
   /// A newer stay has its uid.
   case replaced = 6
 
-  /// Whether a fresh key may wait for others: not where somebody has lost the right to hear.
+  /// Whether the member went by itself. Of another one its seat at a relay is ended for it, and
+  /// its program is told.
   package var isOrdinary: Bool {
     switch self {
     case .left, .lost: true
     case .expired, .removed, .banned, .replaced: false
+    }
+  }
+
+  /// Whether the member has lost the right to hear, so that a fresh key does not wait for others. A
+  /// newer stay replaces one of the same identity, which may hear as before.
+  package var endsHearing: Bool {
+    switch self {
+    case .left, .lost, .replaced: false
+    case .expired, .removed, .banned: true
     }
   }
 }

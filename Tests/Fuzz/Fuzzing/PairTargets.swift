@@ -76,8 +76,9 @@ private struct PairRun {
     limits.waiting = 4
     limits.waitingAnswers = 4
     limits.endsPerPrefix.host = 2
-    limits.packetsPerSecond = 50
-    limits.packetBurst = 5
+    limits.named.packetsPerSecond = 50
+    limits.named.packetBurst = 5
+    limits.unnamed.packetBurst = 5
     relay = PairForwarder(limits: limits, random: RandomSource(seed: 1))
   }
 

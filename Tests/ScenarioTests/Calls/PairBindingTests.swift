@@ -98,6 +98,35 @@ final class PairBindingTests {
     #expect(try poll(ids)?.number == 4)
   }
 
+  /// The relay lets few packets through whose connection ID it was not told of.
+  @Test func `a new connection ID is told at once though answers are missing`() throws {
+    grant()
+    let first = try #require(try poll())
+    #expect(answer(.cookie, to: first) == .noted)
+    let second = try #require(try poll())
+    #expect(answer(.bound, to: second) == .noted)
+    // Renewed after 10 s, and the answers get lost.
+    let end = now + .seconds(40)
+    while now < end {
+      _ = try poll()
+      now = min(end, max(now + .milliseconds(1), binding.nextDeadline ?? end))
+    }
+    #expect(!binding.isBound)
+    #expect(try poll() == nil)
+    var ids = PairIDs()
+    ids.two = ConnectionID(rawValue: 9)
+    let start = now
+    var told: [Int64] = []
+    while told.count < 3 {
+      if let bind = try poll(ids) {
+        #expect(bind.ids == ids)
+        told.append((now - start).milliseconds)
+      }
+      now = now + .milliseconds(10)
+    }
+    #expect(told == [0, 100, 300])
+  }
+
   @Test func `answers of others, and late ones, change nothing`() throws {
     grant()
     let bind = try #require(try poll())

@@ -92,6 +92,37 @@ import Wire
     }
   }
 
+  /// The relay lets packets through for a while whose connection ID it was not told of.
+  @Test func `a rekey of which the relay hears after 5 s is no harm`() throws {
+    for seed in Self.seeds(3) {
+      let peers = peers(Pair(.symmetric, .symmetric), seed: seed)
+      let relay = try #require(peers.pairRelay)
+      let call = try peers.connect()
+      peers.world.run(.seconds(90))
+      let start = peers.world.now
+      var told: [PairSide: PairIDs] = [:]
+      var until: [PairSide: Instant] = [:]
+      var lost = 0
+      peers.world.network.loses = { sighting in
+        guard let bind = try? PairBindPacket(parsing: sighting.bytes) else { return false }
+        if told[bind.side] != bind.ids {
+          told[bind.side] = bind.ids
+          until[bind.side] = sighting.now + .seconds(5)
+        }
+        guard let end = until[bind.side], sighting.now < end else { return false }
+        lost += 1
+        return true
+      }
+      peers.world.run(.seconds(250))
+      #expect(lost >= 12 && peers.isConnected(call), "\(lost) lost\n\(peers.story)")
+      for peer in [peers.alice, peers.bob] {
+        #expect(peers.longestGap(at: peer, from: start) <= 60, "seed \(seed)")
+      }
+      #expect(relay.counters(now: peers.world.now).packetsOverPace == 0)
+      peers.expectHungUp()
+    }
+  }
+
   /// The longest silence of each ear after `change` in a relayed call, in ms.
   private func gaps(_ pair: Pair, _ change: (TwoPeers) -> Void) throws -> [Int64] {
     var gaps: [Int64] = []

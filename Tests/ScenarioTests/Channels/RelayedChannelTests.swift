@@ -63,6 +63,39 @@ struct RelayedChannelTests {
     #expect(world.member(2)?.heard[1]?.isSuperset(of: after[1] ?? []) == true)
   }
 
+  /// A token that names a uid takes it from whoever has it.
+  @Test(arguments: [true, false])
+  func `whose uid another identity takes hears no more at once, whose own program does not`(
+    isSame: Bool
+  ) throws {
+    let world = try RelayedWorld(seed: 3)
+    for uid in 1...4 as ClosedRange<UInt32> { try world.join(uid) }
+    settle(world)
+    // It draws a fresh key; for a leave within a second of it there is none yet.
+    world.leave(4)
+    world.run(.milliseconds(100))
+    let late = try #require(world.member(3))
+    let successor = ChannelMember(
+      uid: 3, role: .host, joinNumber: 1 << 40, id: isSame ? late.id : world.members[3].id)
+    world.gone.insert(3)
+    world.revision += 1
+    for member in world.members where member.uid < 3 {
+      let others = [1, 2].compactMap { uid in
+        world.member(uid).map {
+          ChannelMember(
+            uid: uid, role: $0.role, joinNumber: world.joinNumbers[uid] ?? 0, id: $0.id)
+        }
+      }
+      member.machine.handleRoster(
+        others + [successor], revision: world.revision, departures: [3: .replaced], now: world.now)
+      world.drain(member)
+    }
+    world.run(.milliseconds(300))
+    let after = talk(world, [1], from: 500, frames: 20)
+    #expect((late.heard[1] ?? []).isDisjoint(with: after[1] ?? []) == !isSame)
+    #expect(world.member(2)?.heard[1]?.isSuperset(of: after[1] ?? []) == true)
+  }
+
   /// The frames of one host, a pause of 20 ms after each; so many before a change, and after it.
   private func talk(
     _ world: RelayedWorld, _ hosts: [UInt32], changing uid: UInt32, to role: MemberRole,
