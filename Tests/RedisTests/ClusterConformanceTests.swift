@@ -93,6 +93,32 @@ import Wire
     #expect(try status() == .offline)
   }
 
+  /// Why a node beats before it announces anything by a new connection: who asks between the two
+  /// deletes the record of a connection that is not known.
+  @Test(arguments: kinds)
+  func `a program of a connection stays only where Redis knows the connection`(
+    kind: StoreUnderTest.Kind
+  ) throws {
+    let (first, second) = try begin(kind)
+    func status() throws -> LookUpResult.Status {
+      try second.wish(.find(.id(alice)), 100)
+      return try second.shared.status(of: alice, for: bob)
+    }
+    first.shared.handleConnection()
+    #expect(first.shared.announce(record(node: 1, serial: 5), audience: nil, life: .seconds(60)))
+    try first.serve()
+    #expect(try status() == .offline)
+    try first.beat()
+    #expect(try status() == .offline, "gone for good")
+    first.shared.handleConnection()
+    try first.beat(isComplete: false)
+    #expect(first.shared.announce(record(node: 1, serial: 5), audience: nil, life: .seconds(60)))
+    try first.serve()
+    #expect(try status() == .unavailable)
+    try first.beat()
+    #expect(try status() == .online)
+  }
+
   @Test(arguments: kinds)
   func `clients of a node that leaves, or was started again, may be on their way`(
     kind: StoreUnderTest.Kind

@@ -198,6 +198,21 @@ import Wire
     #expect(world.lookUp(.id(carol.id), alice, at: 0)?.status == .offline)
   }
 
+  /// Another node that looks for a program of a connection that Redis does not know deletes it.
+  @Test func `Redis knows a connection before any program of it`() throws {
+    joinAll()
+    let node = world.nodes[0]
+    node.setRedis(isThere: false)
+    world.run(.seconds(1))
+    let before = node.scripts.count
+    node.setRedis(isThere: true)
+    world.run(.seconds(1))
+    let after = node.scripts.dropFirst(before)
+    let beat = try #require(after.firstIndex(of: .beat))
+    let program = try #require(after.firstIndex(of: .announce))
+    #expect(beat < program, "\(after)")
+  }
+
   /// A program of one identity, with the device keys that were made at these seconds, one after the
   /// other: the same keys in each program.
   private func program(_ number: UInt8, keys: [UInt64] = []) -> TestClient {

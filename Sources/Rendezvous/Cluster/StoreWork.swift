@@ -99,6 +99,7 @@ struct StoreWork {
     announceSome(of: &machine, now: now)
     guard let due = machine.storeWork.beatDue, due <= now else { return }
     machine.storeWork.beatDue = now + Self.beatPace
+    shared.registrations.endPeriod()
     shared.beat(isComplete: machine.storeWork.nextSlot == nil, now: now)
     ChannelService.settleHomes(in: &machine, now: now)
     ChannelService.announceRelays(of: &machine)
@@ -185,6 +186,8 @@ struct StoreWork {
   private mutating func noteConnection(of shared: SharedStore, now: Instant) {
     guard shared.isConnected, shared.counters.connections != connection else { return }
     connection = shared.counters.connections
+    // Before any program: one of a connection that Redis does not know is taken for gone.
+    shared.beat(isComplete: false, now: now)
     // What was said meanwhile was not heard.
     shared.fetchBans()
     nextSlot = 0
