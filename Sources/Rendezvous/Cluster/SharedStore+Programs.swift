@@ -51,7 +51,7 @@ extension SharedStore {
   package func beat(isComplete: Bool, now: Instant) {
     guard let connection else { return }
     let state = standing.state(isComplete: isComplete)
-    _ = queue(.beat, [node.hash, connection, [state]] + standing.others, .beat(now))
+    _ = queue(.beat, [node.hash, connection, [state]] + standing.others, .beat(now, connection))
   }
 
   /// Says that this node will not be there any more; nothing follows.

@@ -55,8 +55,8 @@ package final class SharedStore: RegistrationStore {
     /// A client that was announced anew.
     case restored(PeerID)
     case announced(PresenceRecord)
-    /// Sent at this moment.
-    case beat(Instant)
+    /// Sent at this moment, by this connection.
+    case beat(Instant, [UInt8])
     case bans
     case note
   }
@@ -150,8 +150,12 @@ package final class SharedStore: RegistrationStore {
     case .freed(let name): NameFreeing.handle(reply, of: name, in: self)
     case .restored(let id): handleRestoration(reply, of: id)
     case .announced(let record): handleAnnouncement(reply, of: record)
-    case .beat(let sent):
-      if standing.handleBeat(reply, sent: sent) { handleLoss() }
+    case .beat(let sent, let connection):
+      guard connection == self.connection else { break }
+      guard standing.handleBeat(reply, sent: sent) else { break }
+      // Redis has forgotten this node, and so everything of it.
+      counters.dataLost &+= 1
+      handleConnection()
     case .bans: handleBans(reply)
     case .note: break
     }
@@ -170,12 +174,6 @@ package final class SharedStore: RegistrationStore {
     guard isListening != standing.isListening else { return }
     standing.isListening = isListening
     if isListening, connection != nil { handleConnection() }
-  }
-
-  /// Redis has forgotten this node, and so everything of it.
-  private func handleLoss() {
-    counters.dataLost &+= 1
-    handleConnection()
   }
 
   /// 1 done · 0 the card is gone · 2 another one has the name
