@@ -164,10 +164,7 @@ enum RedisScripts {
       r.programs = there
       write(idh, r)
     end
-    local open = 0
-    if r.card == '' or #programs == 0 then
-      open = settling() + call('ZCOUNT', P..':nodes', '('..(ms - 300000), ms - 3000)
-    end
+    local open = settling() + call('ZCOUNT', P..':nodes', '('..(ms - 300000), ms - 3000)
     return {owner, r.serial and r.card, programs, open}
     """
 

@@ -119,6 +119,32 @@ import Wire
     #expect(try status() == .online)
   }
 
+  /// Method: alice has a guest, which is never called, and a program that bob may not see; a third
+  /// node, which may have more, has not announced its programs.
+  @Test(arguments: kinds)
+  func `who has other programs is not offline while a node is silent`(
+    kind: StoreUnderTest.Kind
+  ) throws {
+    let (first, second) = try begin(kind)
+    first.model?.milliseconds += 10_000
+    let third = try StoreUnderTest(beside: first, node: 3)
+    for node in [first, second] { try node.beat() }
+    try third.beat(isComplete: false)
+    try first.keep([1], serial: 1, of: alice, seen: 100)
+    var records = [record(node: 1, serial: 5), record(node: 1, serial: 6)]
+    records[0].presence = Presence(PresenceID(rawValue: 8), .guest)
+    #expect(first.shared.announce(records[0], audience: nil, life: .seconds(60)))
+    #expect(first.shared.announce(records[1], audience: Audience(), life: .seconds(60)))
+    try first.serve()
+    func status() throws -> LookUpResult.Status {
+      try second.wish(.find(.id(alice)), 100)
+      return try second.shared.status(of: alice, for: bob)
+    }
+    #expect(try status() == .unavailable && !second.shared.isFoundWhole)
+    try third.beat()
+    #expect(try status() == .offline && second.shared.isFoundWhole)
+  }
+
   @Test(arguments: kinds)
   func `clients of a node that leaves, or was started again, may be on their way`(
     kind: StoreUnderTest.Kind
