@@ -7,19 +7,27 @@ enum RedisScripts {
   static func text(of script: SharedScript) -> String? {
     switch script {
     case .register: RedisLayout.all + register
-    case .bind: RedisLayout.all + bind
-    case .free: RedisLayout.all + free
-    case .keep: RedisLayout.all + keep
-    case .restore: RedisLayout.all + restore
-    case .find: RedisLayout.all + find
-    case .announce: RedisLayout.all + announce
-    case .withdraw: RedisLayout.all + withdraw
-    case .beat: RedisLayout.all + beat
+    case .bind: beyondMemory + RedisLayout.all + bind
+    case .free: beyondMemory + RedisLayout.all + free
+    case .keep: beyondMemory + RedisLayout.all + keep
+    case .restore: beyondMemory + RedisLayout.all + restore
+    case .find: beyondMemory + RedisLayout.all + find
+    case .announce: beyondMemory + RedisLayout.all + announce
+    case .withdraw: beyondMemory + RedisLayout.all + withdraw
+    case .beat: beyondMemory + RedisLayout.all + beat
     case .ban: ban
     case .bans: bans
     case .send: nil
     }
   }
+
+  /// The first line of a script that also runs where `maxmemory` is reached: those who are known
+  /// go on, and `register` refuses new names. Such a script is refused as a whole where Redis takes
+  /// no writes.
+  private static let beyondMemory = "#!lua flags=allow-oom\n"
+
+  /// Does nothing, and fails where Redis takes no writes.
+  static let trial = beyondMemory + "return 1"
 
   /// identity · name asked for · name claimed · now · life · names of one · names · reservation
   /// · rank and time of a receipt for the former, or none
