@@ -77,7 +77,7 @@ package struct RedisConnection: ~Copyable {
     let known = try run(["SCRIPT", "EXISTS", RedisScripts.freezeDigest])
     if known.list?.first?.number != 1 {
       // This runs it and makes it known at once, before another node can ask.
-      try expectSuccess(["EVAL", RedisScripts.freeze, "0"].map { Array($0.utf8) })
+      try expectSuccess(["EVAL", RedisScripts.freezeBeyondMemory, "0"].map { Array($0.utf8) })
       try expectSuccess(["SCRIPT", "LOAD", RedisScripts.freeze].map { Array($0.utf8) })
     }
     try adoptFormerLayout()

@@ -45,7 +45,10 @@ enum RedisScripts {
       out[4] = verdict(ARGV[1], ARGV[3], now, life, most, names)
     end
     if out[3] == 1 or out[3] == 5 then
-      call('SET', P..'r'..ARGV[2], ARGV[1], 'PX', tonumber(ARGV[8]))
+      local kept = redis.pcall('SET', P..'r'..ARGV[2], ARGV[1], 'PX', tonumber(ARGV[8]))
+      -- A server that is full has no room for new names.
+      if kept.err and not string.find(kept.err, 'OOM') then return kept end
+      if kept.err then out[3] = 3 end
     end
     out[6] = math.floor(milliseconds() / 1000)
     return out
@@ -293,6 +296,10 @@ enum RedisScripts {
     redis.call('SET', 'earshot:2:settling', '1', 'PX', 30000)
     return 1
     """
+
+  /// The same for a server that may be full. `freeze` itself keeps its SHA-1, by which nodes know
+  /// that it ran.
+  static let freezeBeyondMemory = beyondMemory + freeze
 
   /// Its SHA-1: what the server calls it.
   static let freezeDigest = "16d1d5effd2f7a6d52c06c279bca94acfcc20594"

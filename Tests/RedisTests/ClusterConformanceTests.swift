@@ -187,6 +187,76 @@ import Wire
     #expect(try status() == .offline)
   }
 
+  @Test(arguments: kinds.filter { $0 == .redis })
+  func `a full Redis refuses new names, and goes on with all that it has`(
+    kind: StoreUnderTest.Kind
+  ) throws {
+    let (first, second) = try begin(kind)
+    let (name, other) = (try #require(PeerName("alice")), try #require(PeerName("other")))
+    #expect(try first.bind(name, to: alice, now: 100) == .granted)
+    try first.keep([1], serial: 1, of: alice, seen: 100)
+    _ = try first.run(["CONFIG", "SET", "maxmemory", "1"])
+    first.shared.handleConnection()
+    try first.beat(isComplete: false)
+    #expect(first.shared.announce(record(node: 1, serial: 5), audience: nil, life: .seconds(60)))
+    #expect(first.shared.restore(alice, name: name, now: 200))
+    #expect(try first.bind(name, to: alice, now: 300) == .owned)
+    try first.keep([2], serial: 2, of: alice, seen: 300)
+    try first.beat()
+    try second.wish(.find(.name(name)), 90_000)
+    #expect(try second.shared.status(of: alice, for: bob) == .online)
+    #expect(try second.store.card(of: alice) == [2])
+    try second.wish(.registration(bob, asked: other, claimed: nil), 100)
+    #expect(try second.store.verdict(on: other, for: bob, now: 100) == .tooMany)
+    first.shared.withdraw(record(node: 1, serial: 5))
+    try first.serve()
+    #expect(try second.owner(of: other, now: 100) == nil)
+    #expect(try second.owner(of: name, now: 100) == alice)
+    #expect(try second.shared.status(of: alice, for: bob) == .offline)
+    for node in [first, second] { #expect(node.shared.counters.commandsFailed == 0) }
+    #expect(first.shared.takeOwed(most: 9, now: .zero).isEmpty)
+    // A node that starts then gets in as well.
+    _ = try first.run(["SCRIPT", "FLUSH"])
+    try first.reconnect()
+    try first.beat()
+    #expect(first.shared.counters.commandsFailed == 0)
+  }
+
+  /// Each client was closed, and registered anew, for as long as Redis was so.
+  @Test(arguments: kinds.filter { $0 == .redis })
+  func `while Redis takes no writes nobody is made to register anew`(
+    kind: StoreUnderTest.Kind
+  ) throws {
+    let (first, second) = try begin(kind)
+    try first.keep([1], serial: 1, of: alice, seen: 100)
+    func announce() throws {
+      #expect(first.shared.announce(record(node: 1, serial: 5), audience: nil, life: .seconds(60)))
+      #expect(first.shared.restore(alice, name: nil, now: 200))
+      try first.beat()
+    }
+    try announce()
+    _ = try second.run(["CONFIG", "SET", "min-replicas-to-write", "1"])
+    try announce()
+    #expect(!first.shared.isConnected)
+    #expect(first.shared.takeOwed(most: 9, now: .zero).isEmpty)
+    #expect(throws: (any Error).self) { try first.reconnect() }
+    // Of a server that refuses the beat of a new connection nothing is known.
+    first.shared.handleConnection()
+    try first.store.keep([1], serial: 1, of: alice, seen: 100)
+    while let command = first.shared.pollCommand() {
+      first.shared.handle(.failed("ERR of no known kind"), to: command.number)
+    }
+    #expect(first.shared.takeOwed(most: 9, now: .zero).isEmpty)
+    _ = try second.run(["CONFIG", "SET", "min-replicas-to-write", "0"])
+    try first.reconnect()
+    try announce()
+    try second.wish(.find(.id(alice)), 100)
+    #expect(try second.shared.status(of: alice, for: bob) == .online)
+    // Whose card was not written registers anew, once.
+    #expect(first.shared.takeOwed(most: 9, now: .zero) == [alice])
+    #expect(first.shared.takeOwed(most: 9, now: .zero).isEmpty)
+  }
+
   /// Who does not hear the others is not asked for what it has.
   @Test(arguments: kinds)
   func `nodes learn who is there and hears, and a channel has the same node for all`(

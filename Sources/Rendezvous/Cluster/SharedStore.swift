@@ -115,7 +115,7 @@ package final class SharedStore: RegistrationStore {
   ///
   /// - Parameter most: How many at a time: as many as may come back in that time.
   package func takeOwed(most: Int, now: Instant) -> [PeerID] {
-    let isDue = connection != nil && !standing.isFrozen
+    let isDue = connection != nil && standing.isKnown && !standing.isFrozen
     guard isDue || standing.isCutOff(now: now) else {
       return connection == nil ? [] : bereft.takeFirst(most)
     }
@@ -148,6 +148,8 @@ package final class SharedStore: RegistrationStore {
     case .promise(let id): if (reply.number ?? -1) != 1 { noteOwed(id) }
     case .bound(let id, let name): NameBinding.handle(reply, of: name, to: id, in: self)
     case .freed(let name): NameFreeing.handle(reply, of: name, in: self)
+    // The next connection announces all anew.
+    case .restored where connection == nil, .announced where connection == nil: break
     case .restored(let id): handleRestoration(reply, of: id)
     case .announced(let record): handleAnnouncement(reply, of: record)
     case .beat(let sent, let connection):
