@@ -71,21 +71,28 @@ package struct RedisConnection: ~Copyable {
 
   /// Gives the server the scripts that `append` runs. One that has started since a node was there
   /// last gives no names for a while (docs/protocol/cluster.md §6).
+  ///
+  /// - Throws: Also where it takes no writes.
   package mutating func loadScripts() throws(RedisError) {
     let known = try run(["SCRIPT", "EXISTS", RedisScripts.freezeDigest])
     if known.list?.first?.number != 1 {
       // This runs it and makes it known at once, before another node can ask.
-      try expectSuccess(["EVAL", RedisScripts.freeze, "0"].map { Array($0.utf8) })
+      try expectSuccess(["EVAL", RedisScripts.freezeBeyondMemory, "0"].map { Array($0.utf8) })
       try expectSuccess(["SCRIPT", "LOAD", RedisScripts.freeze].map { Array($0.utf8) })
     }
     try adoptFormerLayout()
     for script in SharedScript.allCases {
       guard let text = RedisScripts.text(of: script) else { continue }
-      try append([Array("SCRIPT".utf8), Array("LOAD".utf8), Array(text.utf8)])
-      let reply = try nextReply()
-      guard let digest = reply.bytes else { throw RedisError(reply) }
-      digests[script] = digest
+      digests[script] = try load(text)
     }
+    try expectSuccess([Array("EVALSHA".utf8), try load(RedisScripts.trial), Array("0".utf8)])
+  }
+
+  /// The name under which the server has a script from now on.
+  private mutating func load(_ script: String) throws(RedisError) -> [UInt8] {
+    let reply = try run(["SCRIPT", "LOAD", script])
+    guard let digest = reply.bytes else { throw RedisError(reply) }
+    return digest
   }
 
   /// Waits until names are given again.
@@ -104,6 +111,27 @@ package struct RedisConnection: ~Copyable {
     }
     try append(
       [Array("EVALSHA".utf8), digest, [UInt8(ascii: "0")]] + command.arguments)
+  }
+
+  /// Runs commands that are sent in one go. Hands over the reply to each with its number, as many
+  /// as come at a time.
+  ///
+  /// - Throws: Also where Redis refuses a command in a way that a new connection may heal. That
+  ///   reply, and those behind it, are not handed over.
+  package mutating func run(
+    _ commands: [SharedCommand], _ handle: ([(reply: SharedReply, number: UInt64)]) -> Void
+  ) throws(RedisError) {
+    for command in commands { try append(command) }
+    var waiting = commands[...]
+    while !waiting.isEmpty {
+      let replies = try nextReplies()
+      guard replies.count <= waiting.count else { throw RedisError("a reply to no command") }
+      let errors = zip(replies, waiting).map { RedisError(ending: $0, to: $1.script) }
+      let count = errors.firstIndex { $0 != nil } ?? replies.count
+      handle(zip(replies, waiting).prefix(count).map { ($0, $1.number) })
+      if count < replies.count, let error = errors[count] { throw error }
+      waiting = waiting.dropFirst(replies.count)
+    }
   }
 
   /// The reply to the oldest command that has none yet.
@@ -246,6 +274,20 @@ package struct RedisError: Error, Equatable, Sendable, CustomStringConvertible {
   package var description: String
 
   package init(_ text: String) { description = text }
+
+  /// Why a connection ends with this reply; `nil` where it goes on.
+  ///
+  /// A new one loads the scripts anew, finds the primary anew, and is refused as long as Redis
+  /// takes no writes. A node whose beat fails is not there for the others, so it must not go on.
+  init?(ending reply: SharedReply, to script: SharedScript) {
+    guard case .failed(let text) = reply,
+      script == .beat || Self.endings.contains(where: { text.hasPrefix($0) })
+    else { return nil }
+    description = text
+  }
+
+  private static let endings = ["NOSCRIPT", "NOPERM", "READONLY", "NOREPLICAS", "MISCONF"]
+
   init(_ reply: SharedReply) {
     if case .failed(let text) = reply { description = text } else { description = "odd reply" }
   }

@@ -7,19 +7,27 @@ enum RedisScripts {
   static func text(of script: SharedScript) -> String? {
     switch script {
     case .register: RedisLayout.all + register
-    case .bind: RedisLayout.all + bind
-    case .free: RedisLayout.all + free
-    case .keep: RedisLayout.all + keep
-    case .restore: RedisLayout.all + restore
-    case .find: RedisLayout.all + find
-    case .announce: RedisLayout.all + announce
-    case .withdraw: RedisLayout.all + withdraw
-    case .beat: RedisLayout.all + beat
+    case .bind: beyondMemory + RedisLayout.all + bind
+    case .free: beyondMemory + RedisLayout.all + free
+    case .keep: beyondMemory + RedisLayout.all + keep
+    case .restore: beyondMemory + RedisLayout.all + restore
+    case .find: beyondMemory + RedisLayout.all + find
+    case .announce: beyondMemory + RedisLayout.all + announce
+    case .withdraw: beyondMemory + RedisLayout.all + withdraw
+    case .beat: beyondMemory + RedisLayout.all + beat
     case .ban: ban
     case .bans: bans
     case .send: nil
     }
   }
+
+  /// The first line of a script that also runs where `maxmemory` is reached: those who are known
+  /// go on, and `register` refuses new names. Such a script is refused as a whole where Redis takes
+  /// no writes.
+  private static let beyondMemory = "#!lua flags=allow-oom\n"
+
+  /// Does nothing, and fails where Redis takes no writes.
+  static let trial = beyondMemory + "return 1"
 
   /// identity · name asked for · name claimed · now · life · names of one · names · reservation
   /// · rank and time of a receipt for the former, or none
@@ -37,7 +45,10 @@ enum RedisScripts {
       out[4] = verdict(ARGV[1], ARGV[3], now, life, most, names)
     end
     if out[3] == 1 or out[3] == 5 then
-      call('SET', P..'r'..ARGV[2], ARGV[1], 'PX', tonumber(ARGV[8]))
+      local kept = redis.pcall('SET', P..'r'..ARGV[2], ARGV[1], 'PX', tonumber(ARGV[8]))
+      -- A server that is full has no room for new names.
+      if kept.err and not string.find(kept.err, 'OOM') then return kept end
+      if kept.err then out[3] = 3 end
     end
     out[6] = math.floor(milliseconds() / 1000)
     return out
@@ -164,10 +175,7 @@ enum RedisScripts {
       r.programs = there
       write(idh, r)
     end
-    local open = 0
-    if r.card == '' or #programs == 0 then
-      open = settling() + call('ZCOUNT', P..':nodes', '('..(ms - 300000), ms - 3000)
-    end
+    local open = settling() + call('ZCOUNT', P..':nodes', '('..(ms - 300000), ms - 3000)
     return {owner, r.serial and r.card, programs, open}
     """
 
@@ -288,6 +296,10 @@ enum RedisScripts {
     redis.call('SET', 'earshot:2:settling', '1', 'PX', 30000)
     return 1
     """
+
+  /// The same for a server that may be full. `freeze` itself keeps its SHA-1, by which nodes know
+  /// that it ran.
+  static let freezeBeyondMemory = beyondMemory + freeze
 
   /// Its SHA-1: what the server calls it.
   static let freezeDigest = "16d1d5effd2f7a6d52c06c279bca94acfcc20594"

@@ -49,6 +49,9 @@ package protocol RegistrationStore: AnyObject {
   /// Ends the batch. After a failure the batch is lost and the store goes on.
   func commit() throws(StoreFailure)
 
+  /// How many batches were undone because a write or `commit` failed.
+  var lostBatchCount: UInt64 { get }
+
   /// The store itself where it is elsewhere: nothing can be read there that was not wished for.
   var shared: SharedStore? { get }
 }
@@ -56,6 +59,9 @@ package protocol RegistrationStore: AnyObject {
 extension RegistrationStore {
   /// The store is in this process.
   package var shared: SharedStore? { nil }
+
+  /// Whoever is elsewhere says of each write what became of it.
+  package var lostBatchCount: UInt64 { 0 }
 }
 
 /// An identity that is kept out of a channel.
@@ -129,22 +135,33 @@ package final class MemoryStore: RegistrationStore {
   package let limits: StoreLimits
   /// While set, every call fails with it: the disk is full.
   package var failure: StoreFailure?
+  /// While set, `commit` fails with it and undoes all writes since it was set or failed last.
+  package var commitFailure: StoreFailure? {
+    didSet { committed = commitFailure == nil ? nil : content }
+  }
   /// How many batches were ended.
   package private(set) var commitCount = 0
+  package private(set) var lostBatchCount: UInt64 = 0
 
-  private var owners: [PeerName: (id: PeerID, used: UInt64)] = [:]
-  private var nameCounts: [PeerID: Int] = [:]
-  private var cards: [PeerID: (card: [UInt8], serial: UInt64, seen: UInt64)] = [:]
-  private var kept: [StoredBan] = []
-  /// IDs in the order in which they were first kept: eviction must not depend on hashing.
-  private var order: [PeerID] = []
+  private struct Content {
+    var owners: [PeerName: (id: PeerID, used: UInt64)] = [:]
+    var nameCounts: [PeerID: Int] = [:]
+    var cards: [PeerID: (card: [UInt8], serial: UInt64, seen: UInt64)] = [:]
+    var kept: [StoredBan] = []
+    /// IDs in the order in which they were first kept: eviction must not depend on hashing.
+    var order: [PeerID] = []
+  }
+
+  private var content = Content()
+  /// What a commit that fails leaves.
+  private var committed: Content?
 
   package init(limits: StoreLimits = StoreLimits()) { self.limits = limits }
 
   package func owner(of name: PeerName, now: UInt64) throws(StoreFailure) -> PeerID? {
     if let failure { throw failure }
-    guard let owner = owners[name], !hasLapsed(owner.used, now) else { return nil }
-    owners[name]?.used = max(owner.used, now)
+    guard let owner = content.owners[name], !hasLapsed(owner.used, now) else { return nil }
+    content.owners[name]?.used = max(owner.used, now)
     return owner.id
   }
 
@@ -154,24 +171,25 @@ package final class MemoryStore: RegistrationStore {
 
   package func card(of id: PeerID) throws(StoreFailure) -> [UInt8]? {
     if let failure { throw failure }
-    return cards[id]?.card
+    return content.cards[id]?.card
   }
 
   package func serial(of id: PeerID) throws(StoreFailure) -> UInt64? {
     if let failure { throw failure }
-    return cards[id]?.serial
+    return content.cards[id]?.serial
   }
 
   package func verdict(
     on name: PeerName, for id: PeerID, now: UInt64
   ) throws(StoreFailure) -> NameVerdict {
     if let failure { throw failure }
-    if let owner = owners[name], !hasLapsed(owner.used, now) {
+    if let owner = content.owners[name], !hasLapsed(owner.used, now) {
       return owner.id == id ? .owned : .taken
     }
-    guard nameCounts[id] ?? 0 < limits.namesPerIdentity else { return .tooMany }
+    guard content.nameCounts[id] ?? 0 < limits.namesPerIdentity else { return .tooMany }
     let isFull =
-      owners.count >= limits.names && !owners.values.contains { hasLapsed($0.used, now) }
+      content.owners.count >= limits.names
+      && !content.owners.values.contains { hasLapsed($0.used, now) }
     return isFull ? .tooMany : .granted
   }
 
@@ -180,69 +198,81 @@ package final class MemoryStore: RegistrationStore {
   ) throws(StoreFailure) -> NameVerdict {
     let verdict = try verdict(on: name, for: id, now: now)
     switch verdict {
-    case .owned: owners[name]?.used = now
+    case .owned: content.owners[name]?.used = now
     case .granted, .regained:
-      if owners.count >= limits.names { forgetLapsed(now) }
+      if content.owners.count >= limits.names { forgetLapsed(now) }
       forget(name)
-      owners[name] = (id, now)
-      nameCounts[id, default: 0] += 1
+      content.owners[name] = (id, now)
+      content.nameCounts[id, default: 0] += 1
     case .taken, .tooMany: break
     }
     return verdict
   }
 
   private func forgetLapsed(_ now: UInt64) {
-    for (name, owner) in owners where hasLapsed(owner.used, now) { forget(name) }
+    for (name, owner) in content.owners where hasLapsed(owner.used, now) { forget(name) }
   }
 
   private func forget(_ name: PeerName) {
-    guard let former = owners.removeValue(forKey: name) else { return }
-    nameCounts[former.id] = nameCounts[former.id].flatMap { $0 > 1 ? $0 - 1 : nil }
+    guard let former = content.owners.removeValue(forKey: name) else { return }
+    content.nameCounts[former.id] = content.nameCounts[former.id].flatMap { $0 > 1 ? $0 - 1 : nil }
   }
 
   package func keep(
     _ card: [UInt8], serial: UInt64, of id: PeerID, seen: UInt64
   ) throws(StoreFailure) {
     if let failure { throw failure }
-    if let known = cards[id] {
+    if let known = content.cards[id] {
       let isNewer = serial >= known.serial
-      cards[id] = (isNewer ? card : known.card, max(serial, known.serial), max(seen, known.seen))
+      content.cards[id] = (
+        isNewer ? card : known.card, max(serial, known.serial), max(seen, known.seen)
+      )
       return
     }
-    if cards.count >= limits.cards { forgetOne() }
-    guard cards.count < limits.cards else { throw StoreFailure("the store holds its most cards") }
-    cards[id] = (card, serial, seen)
-    order.append(id)
+    if content.cards.count >= limits.cards { forgetOne() }
+    guard content.cards.count < limits.cards else {
+      throw StoreFailure("the store holds its most cards")
+    }
+    content.cards[id] = (card, serial, seen)
+    content.order.append(id)
   }
 
   package func keep(_ ban: StoredBan, now: UInt64) throws(StoreFailure) {
     if let failure { throw failure }
-    kept.removeAll { $0.until <= now || ($0.channel == ban.channel && $0.id == ban.id) }
-    kept.append(ban)
-    guard kept.count > limits.bans, let largest = kept.mostFrequent(\.channel) else { return }
-    kept.sort { $0.until < $1.until }
-    if let first = kept.firstIndex(where: { $0.channel == largest }) { kept.remove(at: first) }
+    content.kept.removeAll { $0.until <= now || ($0.channel == ban.channel && $0.id == ban.id) }
+    content.kept.append(ban)
+    guard content.kept.count > limits.bans, let largest = content.kept.mostFrequent(\.channel)
+    else { return }
+    content.kept.sort { $0.until < $1.until }
+    if let first = content.kept.firstIndex(where: { $0.channel == largest }) {
+      content.kept.remove(at: first)
+    }
   }
 
   package func bans(now: UInt64) throws(StoreFailure) -> [StoredBan] {
     if let failure { throw failure }
-    return kept.filter { $0.until > now }
+    return content.kept.filter { $0.until > now }
   }
 
   package var isBatchOpen: Bool { false }
 
   package func commit() throws(StoreFailure) {
     if let failure { throw failure }
+    if let commitFailure, let committed {
+      content = committed
+      lostBatchCount += 1
+      throw commitFailure
+    }
     commitCount += 1
   }
 
   private func forgetOne() {
     var oldest: (index: Int, seen: UInt64)?
-    for (index, id) in order.enumerated() where nameCounts[id] == nil {
-      let seen = cards[id]?.seen ?? 0
+    for (index, id) in content.order.enumerated() where content.nameCounts[id] == nil {
+      let seen = content.cards[id]?.seen ?? 0
       if oldest.map({ seen < $0.seen }) ?? true { oldest = (index, seen) }
     }
     guard let oldest else { return }
-    cards[order.remove(at: oldest.index)] = nil
+    content.cards[content.order.remove(at: oldest.index)] = nil
   }
 }

@@ -227,16 +227,9 @@ struct RedisCommandThread: Sendable {
 
   private func run(_ commands: [SharedCommand]) throws(RedisError) {
     try connection.use { connection throws(RedisError) in
-      for command in commands { try connection.append(command) }
-    }
-    var waiting = commands[...]
-    while !waiting.isEmpty {
-      let replies = try connection.use { connection throws(RedisError) in
-        try connection.nextReplies()
+      try connection.run(commands) { replies in
+        mailbox.append(replies.map { .reply($0.reply, to: $0.number) })
       }
-      guard replies.count <= waiting.count else { throw RedisError("a reply to no command") }
-      mailbox.append(zip(replies, waiting).map { .reply($0, to: $1.number) })
-      waiting = waiting.dropFirst(replies.count)
     }
   }
 

@@ -93,6 +93,58 @@ import Wire
     #expect(try status() == .offline)
   }
 
+  /// Why a node beats before it announces anything by a new connection: who asks between the two
+  /// deletes the record of a connection that is not known.
+  @Test(arguments: kinds)
+  func `a program of a connection stays only where Redis knows the connection`(
+    kind: StoreUnderTest.Kind
+  ) throws {
+    let (first, second) = try begin(kind)
+    func status() throws -> LookUpResult.Status {
+      try second.wish(.find(.id(alice)), 100)
+      return try second.shared.status(of: alice, for: bob)
+    }
+    first.shared.handleConnection()
+    #expect(first.shared.announce(record(node: 1, serial: 5), audience: nil, life: .seconds(60)))
+    try first.serve()
+    #expect(try status() == .offline)
+    try first.beat()
+    #expect(try status() == .offline, "gone for good")
+    first.shared.handleConnection()
+    try first.beat(isComplete: false)
+    #expect(first.shared.announce(record(node: 1, serial: 5), audience: nil, life: .seconds(60)))
+    try first.serve()
+    #expect(try status() == .unavailable)
+    try first.beat()
+    #expect(try status() == .online)
+  }
+
+  /// Method: alice has a guest, which is never called, and a program that bob may not see; a third
+  /// node, which may have more, has not announced its programs.
+  @Test(arguments: kinds)
+  func `who has other programs is not offline while a node is silent`(
+    kind: StoreUnderTest.Kind
+  ) throws {
+    let (first, second) = try begin(kind)
+    first.model?.milliseconds += 10_000
+    let third = try StoreUnderTest(beside: first, node: 3)
+    for node in [first, second] { try node.beat() }
+    try third.beat(isComplete: false)
+    try first.keep([1], serial: 1, of: alice, seen: 100)
+    var records = [record(node: 1, serial: 5), record(node: 1, serial: 6)]
+    records[0].presence = Presence(PresenceID(rawValue: 8), .guest)
+    #expect(first.shared.announce(records[0], audience: nil, life: .seconds(60)))
+    #expect(first.shared.announce(records[1], audience: Audience(), life: .seconds(60)))
+    try first.serve()
+    func status() throws -> LookUpResult.Status {
+      try second.wish(.find(.id(alice)), 100)
+      return try second.shared.status(of: alice, for: bob)
+    }
+    #expect(try status() == .unavailable && !second.shared.isFoundWhole)
+    try third.beat()
+    #expect(try status() == .offline && second.shared.isFoundWhole)
+  }
+
   @Test(arguments: kinds)
   func `clients of a node that leaves, or was started again, may be on their way`(
     kind: StoreUnderTest.Kind
@@ -133,6 +185,76 @@ import Wire
     model.milliseconds += 15_000
     try second.beat()
     #expect(try status() == .offline)
+  }
+
+  @Test(arguments: kinds.filter { $0 == .redis })
+  func `a full Redis refuses new names, and goes on with all that it has`(
+    kind: StoreUnderTest.Kind
+  ) throws {
+    let (first, second) = try begin(kind)
+    let (name, other) = (try #require(PeerName("alice")), try #require(PeerName("other")))
+    #expect(try first.bind(name, to: alice, now: 100) == .granted)
+    try first.keep([1], serial: 1, of: alice, seen: 100)
+    _ = try first.run(["CONFIG", "SET", "maxmemory", "1"])
+    first.shared.handleConnection()
+    try first.beat(isComplete: false)
+    #expect(first.shared.announce(record(node: 1, serial: 5), audience: nil, life: .seconds(60)))
+    #expect(first.shared.restore(alice, name: name, now: 200))
+    #expect(try first.bind(name, to: alice, now: 300) == .owned)
+    try first.keep([2], serial: 2, of: alice, seen: 300)
+    try first.beat()
+    try second.wish(.find(.name(name)), 90_000)
+    #expect(try second.shared.status(of: alice, for: bob) == .online)
+    #expect(try second.store.card(of: alice) == [2])
+    try second.wish(.registration(bob, asked: other, claimed: nil), 100)
+    #expect(try second.store.verdict(on: other, for: bob, now: 100) == .tooMany)
+    first.shared.withdraw(record(node: 1, serial: 5))
+    try first.serve()
+    #expect(try second.owner(of: other, now: 100) == nil)
+    #expect(try second.owner(of: name, now: 100) == alice)
+    #expect(try second.shared.status(of: alice, for: bob) == .offline)
+    for node in [first, second] { #expect(node.shared.counters.commandsFailed == 0) }
+    #expect(first.shared.takeOwed(most: 9, now: .zero).isEmpty)
+    // A node that starts then gets in as well.
+    _ = try first.run(["SCRIPT", "FLUSH"])
+    try first.reconnect()
+    try first.beat()
+    #expect(first.shared.counters.commandsFailed == 0)
+  }
+
+  /// Each client was closed, and registered anew, for as long as Redis was so.
+  @Test(arguments: kinds.filter { $0 == .redis })
+  func `while Redis takes no writes nobody is made to register anew`(
+    kind: StoreUnderTest.Kind
+  ) throws {
+    let (first, second) = try begin(kind)
+    try first.keep([1], serial: 1, of: alice, seen: 100)
+    func announce() throws {
+      #expect(first.shared.announce(record(node: 1, serial: 5), audience: nil, life: .seconds(60)))
+      #expect(first.shared.restore(alice, name: nil, now: 200))
+      try first.beat()
+    }
+    try announce()
+    _ = try second.run(["CONFIG", "SET", "min-replicas-to-write", "1"])
+    try announce()
+    #expect(!first.shared.isConnected)
+    #expect(first.shared.takeOwed(most: 9, now: .zero).isEmpty)
+    #expect(throws: (any Error).self) { try first.reconnect() }
+    // Of a server that refuses the beat of a new connection nothing is known.
+    first.shared.handleConnection()
+    try first.store.keep([1], serial: 1, of: alice, seen: 100)
+    while let command = first.shared.pollCommand() {
+      first.shared.handle(.failed("ERR of no known kind"), to: command.number)
+    }
+    #expect(first.shared.takeOwed(most: 9, now: .zero).isEmpty)
+    _ = try second.run(["CONFIG", "SET", "min-replicas-to-write", "0"])
+    try first.reconnect()
+    try announce()
+    try second.wish(.find(.id(alice)), 100)
+    #expect(try second.shared.status(of: alice, for: bob) == .online)
+    // Whose card was not written registers anew, once.
+    #expect(first.shared.takeOwed(most: 9, now: .zero) == [alice])
+    #expect(first.shared.takeOwed(most: 9, now: .zero).isEmpty)
   }
 
   /// Who does not hear the others is not asked for what it has.

@@ -96,6 +96,51 @@ struct RedisAccessTests {
     }
   }
 
+  /// Each went on for good by a connection on which every script failed.
+  @Test(arguments: [
+    ("NOSCRIPT", "SCRIPT FLUSH"), ("READONLY", "REPLICAOF 127.0.0.1 1"),
+    ("NOPERM", "ACL SETUSER earshot -evalsha"),
+    ("NOREPLICAS", "CONFIG SET min-replicas-to-write 1"),
+  ])
+  func `a connection ends where Redis refuses what a new one may do`(
+    word: String, command: String
+  ) throws {
+    let server = try server()
+    var connection = try connect(server, as: "earshot@", self.word)
+    try connection.loadScripts()
+    let id = PeerID(word0: 1, word1: 0, word2: 0, word3: 0)
+    let store = SharedStore(SecretKey(), node: id, random: RandomSource(seed: 1))
+    store.handleConnection()
+    try ask(store, &connection)
+    #expect(store.pollTicket() != nil)
+    var other = try connect(server, as: "", "the-password-of-all")
+    _ = try other.run(command.split(separator: " ").map(String.init))
+    var complaint = ""
+    do { try ask(store, &connection) } catch { complaint = "\(error)" }
+    #expect(complaint.hasPrefix(word), "\(complaint)")
+    #expect(store.pollTicket() == nil && store.counters.commandsFailed == 0)
+    store.handleDisconnection()
+    while store.pollTicket() != nil {}
+    var next = try connect(server, as: "earshot@", self.word)
+    if word != "NOSCRIPT" {
+      // It is not reached as long as that is so.
+      #expect(throws: RedisError.self) { try next.loadScripts() }
+      return
+    }
+    try next.loadScripts()
+    store.handleConnection()
+    try ask(store, &next)
+    #expect(store.pollTicket() != nil)
+  }
+
+  /// A look-up as a node makes it.
+  private func ask(_ store: SharedStore, _ connection: inout RedisConnection) throws {
+    _ = store.fetch(.find(.id(.zero)), now: 100)
+    var commands: [SharedCommand] = []
+    while let command = store.pollCommand() { commands.append(command) }
+    try connection.run(commands) { for (reply, number) in $0 { store.handle(reply, to: number) } }
+  }
+
   private func serve(_ store: SharedStore, _ connection: inout RedisConnection) throws {
     while let command = store.pollCommand() {
       try connection.append(command)

@@ -172,16 +172,28 @@ final class StoreUnderTest {
     store.shared?.handleConnection()
   }
 
-  /// Runs what waits.
+  /// Another connection, as after one that ended.
+  func reconnect() throws {
+    if let server { connection = try Self.connect(to: server) }
+    store.shared?.handleConnection()
+  }
+
+  /// Runs what waits; a connection that ends is lost to the store, as to a node.
   func serve() throws {
     guard let shared = store.shared else { return }
-    while let command = shared.pollCommand() {
+    while true {
+      var commands: [SharedCommand] = []
+      while let command = shared.pollCommand() { commands.append(command) }
+      guard !commands.isEmpty else { return }
       if let model {
-        shared.handle(model.run(command), to: command.number)
-      } else {
-        try connection?.append(command)
-        if let reply = try connection?.nextReply() { shared.handle(reply, to: command.number) }
+        for command in commands { shared.handle(model.run(command), to: command.number) }
+        continue
       }
+      do {
+        try connection?.run(commands) {
+          for (reply, number) in $0 { shared.handle(reply, to: number) }
+        }
+      } catch { shared.handleDisconnection() }
     }
   }
 }

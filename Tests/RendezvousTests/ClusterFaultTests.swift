@@ -150,7 +150,6 @@ import Wire
     world.nodes[1].setRedis(isThere: false)
     world.run(.seconds(40))
     world.nodes[1].setRedis(isThere: true)
-    world.run(.milliseconds(300))
     #expect(dave.closes.isEmpty)
     // Of the card that the node has itself.
     #expect(world.lookUp(.id(dave.id), bob, at: 1)?.status == .online)

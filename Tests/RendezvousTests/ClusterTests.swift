@@ -198,6 +198,39 @@ import Wire
     #expect(world.lookUp(.id(carol.id), alice, at: 0)?.status == .offline)
   }
 
+  /// Another node that looks for a program of a connection that Redis does not know deletes it.
+  @Test func `Redis knows a connection before any program of it`() throws {
+    joinAll()
+    let node = world.nodes[0]
+    node.setRedis(isThere: false)
+    world.run(.seconds(1))
+    let before = node.scripts.count
+    node.setRedis(isThere: true)
+    world.run(.seconds(1))
+    let after = node.scripts.dropFirst(before)
+    let beat = try #require(after.firstIndex(of: .beat))
+    let program = try #require(after.firstIndex(of: .announce))
+    #expect(beat < program, "\(after)")
+  }
+
+  /// Method: node 0 hears the others only after it has reached Redis: its second connection comes
+  /// while the answer to the first beat is under way.
+  @Test func `an answer to a beat of a former connection says nothing of a loss`() throws {
+    let node = try #require(world.nodes[0].shared)
+    node.handleDisconnection()
+    node.handleListening(false)
+    node.handleConnection()
+    node.beat(isComplete: true, now: world.nodes[0].now)
+    let first = try #require(node.pollCommand())
+    node.handleListening(true)
+    node.beat(isComplete: false, now: world.nodes[0].now)
+    let second = try #require(node.pollCommand())
+    for command in [first, second] { node.handle(world.redis.run(command), to: command.number) }
+    #expect(node.counters.dataLost == 0)
+    world.run(.seconds(2))
+    #expect(node.counters.dataLost == 0 && node.standing.isKnown)
+  }
+
   /// A program of one identity, with the device keys that were made at these seconds, one after the
   /// other: the same keys in each program.
   private func program(_ number: UInt8, keys: [UInt64] = []) -> TestClient {

@@ -126,6 +126,43 @@ struct NameTests {
     // RESP comes before the owner has confirmed: nothing is granted for good yet.
     #expect(commits.count > 1 && commits.first == 0 && commits.dropFirst().allSatisfy { $0 == 1 })
   }
+
+  /// Method: the disk is full when alice confirms; carol asks for the same name meanwhile, and both
+  /// ask again when there is room. Dave has his name from before, and needs no new one.
+  @Test func `a name whose commit failed is nobody's, and goes to whoever was promised it`() {
+    let server = Server()
+    let (alice, carol, dave) = (Self.client(1), Self.client(2), Self.client(3))
+    server.join(dave, name: "dave")
+    server.run(.seconds(2))
+    server.store.commitFailure = StoreFailure("the disk is full")
+    server.join(alice, name: "bob")
+    server.join(carol, name: "bob")
+    server.join(dave, name: "dave")
+    #expect(alice.response?.status == .nameGranted && dave.response?.status == .nameGranted)
+    #expect(carol.response?.status == .noNameAskedFor && carol.isRegistered)
+    let body = { (sender: TestClient) -> Forwarded? in
+      carol.messages = []
+      let forward = Forward(
+        id: ForwardID(random: &sender.random), to: carol.id, lifeSeconds: 8, body: [1])
+      sender.request(.forward(forward), now: server.now)
+      server.run(.seconds(1))
+      return carol.bodies.first
+    }
+    carol.abilities.insert(.senderNames)
+    server.run(.seconds(2))
+    server.join(carol)
+    #expect(body(alice)?.name == nil && body(dave)?.name == PeerName("dave"))
+    server.run(.seconds(4), pinging: [alice, carol, dave])
+    #expect(alice.closes.isEmpty && server.counters.storeFailures < 16)
+    server.store.commitFailure = nil
+    server.run(.seconds(2))
+    #expect(alice.closes.first == .limits && dave.closes.first == .limits)
+    server.join(carol, name: "bob")
+    server.join(alice, name: "bob")
+    #expect(alice.response?.status == .nameGranted && carol.response?.status == .nameTaken)
+    server.run(.seconds(90))
+    #expect(server.nextDeadline == nil)
+  }
 }
 
 /// Who is not let in, and is told so.

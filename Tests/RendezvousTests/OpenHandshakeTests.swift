@@ -15,11 +15,11 @@ import Wire
     return alice.initiation(to: server.card, name: "alice", milliseconds: milliseconds)
   }
 
-  /// Method: Redis is connected and silent.
+  /// Method: Redis is connected, and has never answered.
   @Test func `is answered without a name when Redis is silent for long`() {
     server.attach(alice)
-    server.setRedis(isThere: true)
     server.isRedisSilent = true
+    server.setRedis(isThere: true)
     server.receive(initiation, from: alice.address)
     server.run(.milliseconds(700))
     #expect(alice.response == nil)

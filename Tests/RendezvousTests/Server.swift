@@ -18,6 +18,8 @@ final class Server {
   /// Where the server is one of several nodes.
   let shared: SharedStore?
   private let redis: RedisModel?
+  /// What Redis was asked to do, in order.
+  private(set) var scripts: [SharedScript] = []
   /// Redis is connected, and does nothing.
   var isRedisSilent = false
   /// What other nodes say does not get here, and nobody knows.
@@ -154,6 +156,7 @@ final class Server {
     machine.handleStore(now: now)
     while let command = shared.pollCommand() {
       isBusy = true
+      scripts.append(command.script)
       shared.handle(redis.run(command), to: command.number)
       machine.handleStore(now: now)
     }

@@ -316,10 +316,7 @@ package final class RedisModel {
       }
     }
     let card = state.cards[id].map { SharedReply.bytes($0.card) } ?? .none
-    var open: Int64 = 0
-    if card == .none || found.isEmpty {
-      open = (isSettling() ? 1 : 0) + Int64(state.seen.values.count(where: isSilent))
-    }
+    let open = (isSettling() ? 1 : 0) + Int64(state.seen.values.count(where: isSilent))
     return .list([owner, card, .list(found), .number(open)])
   }
 

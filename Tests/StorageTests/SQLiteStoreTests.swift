@@ -64,6 +64,21 @@ struct SQLiteStoreTests {
     #expect(try other.number("SELECT count(*) FROM names") == 2)
   }
 
+  /// Method: the file may not grow any more while a batch with a name is open.
+  @Test func `a batch that the disk has no room for is undone as a whole, and counted`() throws {
+    let store = try SQLiteStore(path: path)
+    try store.database.run("PRAGMA max_page_count = 1")
+    #expect(try store.bind(name, to: alice, now: 100) == .granted)
+    #expect(throws: StoreFailure.self) {
+      for number in UInt64(0)..<1000 {
+        let id = PeerID(word0: number, word1: 1, word2: 0, word3: 0)
+        try store.keep([UInt8](repeating: 1, count: 1000), serial: 1, of: id, seen: 100)
+      }
+    }
+    #expect(store.lostBatchCount == 1 && !store.isBatchOpen)
+    #expect(try store.verdict(on: name, for: bob, now: 100) == .granted)
+  }
+
   @Test func `keeps the card with the highest serial`() throws {
     let store = try SQLiteStore(path: path)
     try store.keep([2], serial: 2, of: alice, seen: 1)

@@ -49,10 +49,9 @@ extension SharedStore {
   ///
   /// - Parameter isComplete: All its programs were announced by this connection.
   package func beat(isComplete: Bool, now: Instant) {
-    registrations.endPeriod()
     guard let connection else { return }
     let state = standing.state(isComplete: isComplete)
-    _ = queue(.beat, [node.hash, connection, [state]] + standing.others, .beat(now))
+    _ = queue(.beat, [node.hash, connection, [state]] + standing.others, .beat(now, connection))
   }
 
   /// Says that this node will not be there any more; nothing follows.

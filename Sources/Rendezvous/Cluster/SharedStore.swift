@@ -55,8 +55,8 @@ package final class SharedStore: RegistrationStore {
     /// A client that was announced anew.
     case restored(PeerID)
     case announced(PresenceRecord)
-    /// Sent at this moment.
-    case beat(Instant)
+    /// Sent at this moment, by this connection.
+    case beat(Instant, [UInt8])
     case bans
     case note
   }
@@ -115,7 +115,7 @@ package final class SharedStore: RegistrationStore {
   ///
   /// - Parameter most: How many at a time: as many as may come back in that time.
   package func takeOwed(most: Int, now: Instant) -> [PeerID] {
-    let isDue = connection != nil && !standing.isFrozen
+    let isDue = connection != nil && standing.isKnown && !standing.isFrozen
     guard isDue || standing.isCutOff(now: now) else {
       return connection == nil ? [] : bereft.takeFirst(most)
     }
@@ -148,10 +148,16 @@ package final class SharedStore: RegistrationStore {
     case .promise(let id): if (reply.number ?? -1) != 1 { noteOwed(id) }
     case .bound(let id, let name): NameBinding.handle(reply, of: name, to: id, in: self)
     case .freed(let name): NameFreeing.handle(reply, of: name, in: self)
+    // The next connection announces all anew.
+    case .restored where connection == nil, .announced where connection == nil: break
     case .restored(let id): handleRestoration(reply, of: id)
     case .announced(let record): handleAnnouncement(reply, of: record)
-    case .beat(let sent):
-      if standing.handleBeat(reply, sent: sent) { handleLoss() }
+    case .beat(let sent, let connection):
+      guard connection == self.connection else { break }
+      guard standing.handleBeat(reply, sent: sent) else { break }
+      // Redis has forgotten this node, and so everything of it.
+      counters.dataLost &+= 1
+      handleConnection()
     case .bans: handleBans(reply)
     case .note: break
     }
@@ -170,12 +176,6 @@ package final class SharedStore: RegistrationStore {
     guard isListening != standing.isListening else { return }
     standing.isListening = isListening
     if isListening, connection != nil { handleConnection() }
-  }
-
-  /// Redis has forgotten this node, and so everything of it.
-  private func handleLoss() {
-    counters.dataLost &+= 1
-    handleConnection()
   }
 
   /// 1 done · 0 the card is gone · 2 another one has the name

@@ -6,6 +6,8 @@ import Wire
 struct StoreWork {
   /// When the open batch is to be committed.
   var commitDue: Instant?
+  /// Whose registrations the open batch has, and whose the store has lost.
+  var batch = OpenBatch()
   private var parked: [StoreTicket: Request] = [:]
   /// In the order of their ends.
   private var order = BoundedQueue<(ticket: StoreTicket, due: Instant)>(limit: parkedLimit)
@@ -41,7 +43,7 @@ struct StoreWork {
   mutating func hurry(now: Instant) { commitDue = commitDue.map { min($0, now) } }
 
   var nextDeadline: Instant? {
-    let waiting = earliest(commitDue, order.first?.due)
+    let waiting = earliest(earliest(commitDue, batch.due), order.first?.due)
     let told = earliest(beatDue, earliest(announcementDue, deliveries.nextDeadline))
     return earliest(waiting, told)
   }
@@ -82,7 +84,7 @@ struct StoreWork {
 
   static func handleTimeout(of machine: inout RendezvousMachine, now: Instant) {
     commitDue(in: &machine, now: now)
-    guard let shared = machine.store.shared else { return }
+    guard let shared = machine.store.shared else { return retryBatch(of: &machine, now: now) }
     while let first = machine.storeWork.order.first {
       let request = machine.storeWork.parked[first.ticket]
       guard first.due <= now || request == nil else { break }
@@ -97,6 +99,7 @@ struct StoreWork {
     announceSome(of: &machine, now: now)
     guard let due = machine.storeWork.beatDue, due <= now else { return }
     machine.storeWork.beatDue = now + Self.beatPace
+    shared.registrations.endPeriod()
     shared.beat(isComplete: machine.storeWork.nextSlot == nil, now: now)
     ChannelService.settleHomes(in: &machine, now: now)
     ChannelService.announceRelays(of: &machine)
@@ -117,8 +120,34 @@ struct StoreWork {
     machine.storeWork.commitDue = nil
     do throws(StoreFailure) {
       try machine.store.commit()
+      machine.storeWork.batch.close()
     } catch {
       machine.noteStoreFailure(error)
+    }
+  }
+
+  /// After a failure: where the open batch was undone, its names are nobody's session's any more.
+  static func reviewBatch(of machine: inout RendezvousMachine, _ failure: StoreFailure) {
+    let store = machine.store
+    for slot in machine.storeWork.batch.review(store, failure, machine.registry) {
+      machine.registry.removeName(of: slot)
+    }
+  }
+
+  /// Each second after a batch was lost: whether the store writes again. Then those whose
+  /// registrations were lost must register anew.
+  private static func retryBatch(of machine: inout RendezvousMachine, now: Instant) {
+    guard let due = machine.storeWork.batch.due, due <= now else { return }
+    machine.storeWork.batch.due = now + Self.beatPace
+    do throws(StoreFailure) {
+      let seconds = machine.settings.unixSeconds(now)
+      try machine.storeWork.batch.writeAgain(in: machine.store, now: seconds)
+    } catch {
+      return machine.noteStoreFailure(error)
+    }
+    for client in machine.storeWork.batch.popLost(most: Self.owedCount)
+    where client.isThere(in: machine.registry) {
+      machine.close(client.slot, .limits, .promiseBroken, now: now)
     }
   }
 
@@ -157,6 +186,8 @@ struct StoreWork {
   private mutating func noteConnection(of shared: SharedStore, now: Instant) {
     guard shared.isConnected, shared.counters.connections != connection else { return }
     connection = shared.counters.connections
+    // Before any program: one of a connection that Redis does not know is taken for gone.
+    shared.beat(isComplete: false, now: now)
     // What was said meanwhile was not heard.
     shared.fetchBans()
     nextSlot = 0
@@ -190,6 +221,114 @@ extension StoreWork.Request {
     case .forward(let route):
       guard route.sender.isThere(in: machine.registry) else { return }
       machine.finish(route, now: now)
+    }
+  }
+}
+
+/// Registrations that the open batch of a store in this process has, and those of batches that were
+/// undone because the store failed. Whoever is elsewhere says of each write what became of it.
+struct OpenBatch {
+  private struct Registration {
+    var client: StoreWork.Client
+    let id: PeerID
+    /// Promised; of a batch that was undone, only where the store has lost it.
+    var name: PeerName?
+  }
+
+  private var open: [Registration] = []
+  /// By slot: at most one a session.
+  private var lost: [UInt32: Registration] = [:]
+  /// The card that was written last: written once more it shows whether the store writes again.
+  private var card: (entry: PendingRegistrations.Entry, id: PeerID, isQuiet: Bool)?
+  /// What the store counted when it was last looked at.
+  private var lostBatchCount: UInt64 = 0
+  /// Why the last batch was undone; `nil` while the store writes.
+  private var failure: StoreFailure?
+  /// When the next attempt is; `nil` where nobody waits for one.
+  var due: Instant?
+
+  /// Comes before anything of the registration is written.
+  mutating func append(
+    _ entry: PendingRegistrations.Entry, of slot: UInt32, in registry: ClientRegistry,
+    for store: any RegistrationStore
+  ) {
+    guard store.shared == nil else { return }
+    let client = StoreWork.Client(slot: slot, connection: registry[slot].local)
+    open.append(Registration(client: client, id: registry[slot].id, name: entry.name))
+  }
+
+  /// Keeps the card of a registration.
+  ///
+  /// - Parameter isQuiet: Nobody shall see by the card that its owner is there.
+  mutating func keep(
+    _ entry: PendingRegistrations.Entry, of id: PeerID, seen: UInt64, isQuiet: Bool,
+    in store: any RegistrationStore
+  ) throws(StoreFailure) {
+    if store.shared == nil { card = (entry, id, isQuiet) }
+    try store.keep(entry, of: id, seen: seen, isQuiet: isQuiet)
+  }
+
+  /// The batch is written.
+  mutating func close() { open.removeAll(keepingCapacity: true) }
+
+  /// A name that is promised now would be lost again.
+  ///
+  /// - Throws: While the store has undone the last batch.
+  func expectWritable() throws(StoreFailure) { if let failure { throw failure } }
+
+  /// Looks whether the store has undone the open batch.
+  ///
+  /// - Returns: The sessions whose names it has not kept.
+  mutating func review(
+    _ store: any RegistrationStore, _ failure: StoreFailure, _ registry: ClientRegistry
+  ) -> [UInt32] {
+    guard store.lostBatchCount != lostBatchCount else { return [] }
+    lostBatchCount = store.lostBatchCount
+    guard !open.isEmpty else { return [] }
+    (self.failure, due) = (failure, due ?? .zero)
+    var nameless: [UInt32] = []
+    for var registration in open {
+      let client = registration.client
+      if let name = registration.name, store.isOwned(name, by: registration.id) {
+        registration.name = nil
+      }
+      if registration.name != nil, client.isThere(in: registry) { nameless.append(client.slot) }
+      lost[client.slot] = registration
+    }
+    open.removeAll()
+    return nameless
+  }
+
+  /// Gives the names that were lost to whoever was promised them, and commits that.
+  ///
+  /// - Parameter now: Seconds since 1970.
+  mutating func writeAgain(in store: any RegistrationStore, now: UInt64) throws(StoreFailure) {
+    for slot in lost.keys.sorted() {
+      if let entry = lost[slot], let name = entry.name {
+        _ = try store.bind(name, to: entry.id, now: now)
+      }
+    }
+    if let card { try store.keep(card.entry, of: card.id, seen: now, isQuiet: card.isQuiet) }
+    try store.commit()
+    close()
+    failure = nil
+  }
+
+  /// Clients whose registrations were lost, in the order of their slots.
+  mutating func popLost(most: Int) -> [StoreWork.Client] {
+    if lost.count <= most { due = nil }
+    let slots = lost.keys.sorted().prefix(most)
+    return slots.compactMap { lost.removeValue(forKey: $0)?.client }
+  }
+}
+
+extension RegistrationStore {
+  /// Whether it can say that a name is an identity's own.
+  fileprivate func isOwned(_ name: PeerName, by id: PeerID) -> Bool {
+    do throws(StoreFailure) {
+      return try verdict(on: name, for: id, now: 0) == .owned
+    } catch {
+      return false
     }
   }
 }

@@ -181,7 +181,7 @@ extension RendezvousMachine {
     var status = RegistrationStatus.noNameAskedFor
     do throws(StoreFailure) {
       let serial = try store.serial(of: id) ?? 0
-      if try hasSuperseded(payload.card) || payload.card.content.serial < serial {
+      if try store.hasSuperseded(payload.card) || payload.card.content.serial < serial {
         var ruling = refuse(id, .superseded, .superseded, from: source, now: now)
         ruling.knownSerial = serial
         return ruling

@@ -14,6 +14,7 @@ extension RendezvousMachine {
     guard let name else { return .noNameAskedFor }
     let verdict = try store.verdict(on: name, for: id, now: settings.unixSeconds(now))
     if verdict == .granted {
+      try storeWork.batch.expectWritable()
       if let slot = pending.holder(of: name), registry[slot].id != id { return .nameTaken }
       guard limiter.allowsNewName(of: source, now: now) else { return .noMoreNames }
     }
@@ -39,6 +40,8 @@ extension RendezvousMachine {
     }
     defer { store.shared?.registrations.close(id) }
     var status = entry.status
+    if let name = entry.name { registry.setName(name, of: slot, awaitsReceipt: entry.wantsReceipt) }
+    storeWork.batch.append(entry, of: slot, in: registry, for: store)
     do throws(StoreFailure) {
       status = try write(entry, of: slot, now: now)
     } catch {
@@ -55,9 +58,6 @@ extension RendezvousMachine {
     guard status == entry.status else {
       close(slot, .limits, .promiseBroken, now: now)
       return false
-    }
-    if status == .nameGranted, let name = entry.name {
-      registry.setName(name, of: slot, awaitsReceipt: entry.wantsReceipt)
     }
     offerRelays(to: slot, now: now)
     return true
@@ -93,7 +93,8 @@ extension RendezvousMachine {
     guard isOwn,
       isKnown || status == .nameGranted || limiter.takeNewCard(of: source, &counters, now: now)
     else { return status }
-    try store.keep(entry, of: id, seen: seconds, isQuiet: registry.hasAudience(slot))
+    let isQuiet = registry.hasAudience(slot)
+    try storeWork.batch.keep(entry, of: id, seen: seconds, isQuiet: isQuiet, in: store)
     return status
   }
 
@@ -108,11 +109,6 @@ extension RendezvousMachine {
     let status = RegistrationStatus(try store.bind(name, to: id, now: seconds))
     if status == .nameGranted { counters.namesGranted &+= 1 }
     return status
-  }
-
-  /// Whether the owner of a card has given up its device key.
-  func hasSuperseded(_ card: ContactCard) throws(StoreFailure) -> Bool {
-    try store.content(of: card.id)?.supersedes(card.content) ?? false
   }
 
   /// Where a registration brings another device key in place of one that was given up, whoever

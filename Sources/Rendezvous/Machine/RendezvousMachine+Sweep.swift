@@ -97,6 +97,7 @@ extension RendezvousMachine {
   mutating func noteStoreFailure(_ failure: StoreFailure) {
     counters.storeFailures &+= 1
     publish(.storeFailed(failure))
+    StoreWork.reviewBatch(of: &self, failure)
   }
 }
 

@@ -194,6 +194,9 @@ struct ClientRegistry {
     owners?[name] = slab[slot].id
   }
 
+  /// The store has not written down that a session has its name.
+  mutating func removeName(of slot: UInt32) { names[slot] = nil }
+
   /// The store has told since when a name is its owner's.
   ///
   /// - Returns: Whether the client is to be given a receipt; says so once.

@@ -1,10 +1,16 @@
 import Primitives
+import SecureSession
 import Wire
 
 /// What the stored cards say.
 extension RegistrationStore {
   func content(of id: PeerID) throws(StoreFailure) -> ContactCard.Content? {
     try card(of: id).flatMap { ContactCard.Content(ofCard: $0) }
+  }
+
+  /// Whether the owner of a card has given up its device key.
+  func hasSuperseded(_ card: ContactCard) throws(StoreFailure) -> Bool {
+    try content(of: card.id)?.supersedes(card.content) ?? false
   }
 
   /// - Parameter isQuiet: Nobody shall see by the card that its owner is there.

@@ -19,6 +19,7 @@ package final class SQLiteStore: RegistrationStore {
   let database: Database
   var nameCount: Int
   private var cardCount: Int
+  package private(set) var lostBatchCount: UInt64 = 0
   /// Whether the open batch may write; else it only reads.
   private var isWriting = false
 
@@ -222,6 +223,7 @@ package final class SQLiteStore: RegistrationStore {
 
   /// Takes back the batch that failed; the next one starts afresh.
   func abandonBatch(_ error: StorageError) -> StoreFailure {
+    lostBatchCount += 1
     if database.isInTransaction {
       do throws(StorageError) { try database.run("ROLLBACK") } catch { return failure(error) }
     }
