@@ -195,6 +195,12 @@ extension ChannelDirectory {
     rooms[place]?.relay = relay
   }
 
+  /// A member is given a grant for a seat, good until `end`.
+  package mutating func handleGrant(of seat: SeatClaim, until end: Instant) {
+    guard let place = place(of: seat.channel) else { return }
+    rooms[place]?[seat.uid]?.grantedUntil = end
+  }
+
   package mutating func answer(
     _ request: ChannelRequest, _ grant: ChannelRelayGrant, to program: ChannelProgram
   ) {

@@ -21,6 +21,9 @@ struct RoomMember {
   var isBehind = false
   /// Another program of its identity has come since: it may be this one, started anew.
   var isFollowed = false
+  /// Until when the grant for a seat at a relay that it was given last is good; `nil` where no
+  /// RELAY of it was answered.
+  var grantedUntil: Instant?
   var meter = RequestMeter()
 
   var uid: UInt32 { stated.uid }

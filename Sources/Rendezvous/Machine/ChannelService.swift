@@ -85,6 +85,7 @@ struct ChannelService {
       }
     }
     directory.setRelay(relay, of: seat.channel)
+    directory.handleGrant(of: seat, until: now + .milliseconds(Int64(RelayTable.grantLife)))
     guard node == 0 else {
       return relays.ask(
         node, for: seat, at: relay, to: program, from: settings.identity.id.word0,
