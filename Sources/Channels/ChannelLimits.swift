@@ -14,6 +14,11 @@ package struct ChannelLimits: Sendable {
   package var perHost = 1024
   /// Memberships behind one IPv4 /24 or IPv6 /48: a provider's customer cannot fill the server.
   package var perNetwork = 8192
+  /// Channels that were made from one IPv4 address or IPv6 /64, and that there are: `perProgram` of
+  /// four programs.
+  package var madePerHost = 256
+  /// The same of one IPv4 /24 or IPv6 /48: a quarter of `channels`.
+  package var madePerNetwork = 2048
   /// Requests of one member at once, and what is added a second. SYNC takes one a second; a host
   /// that asks for the proofs of a roster takes one a member.
   package var requestBurst = 200

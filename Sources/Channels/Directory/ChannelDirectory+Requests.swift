@@ -58,7 +58,8 @@ extension ChannelDirectory {
     if bans.contains(program.id, in: identity.id, now: arrival.now) { return .banned }
     guard let place = place(of: identity.id), let room = rooms[place] else {
       let hasRoom =
-        channelCount < limits.channels && counts.hasRoom(for: program, at: arrival.source, limits)
+        channelCount < limits.channels && counts.hasRoomToMake(at: arrival.source, limits)
+        && counts.hasRoom(for: program, at: arrival.source, limits)
       return hasRoom ? nil : .tooManyChannels
     }
     // Those that would make room for it.
@@ -68,10 +69,8 @@ extension ChannelDirectory {
       guard wish.isGranted || holder.program.id == program.id else { return .uidTaken }
       leaving.append(holder)
     }
-    if leaving.isEmpty {
-      guard counts.hasRoom(for: program, at: arrival.source, limits) else {
-        return .tooManyChannels
-      }
+    guard counts.hasRoom(for: program, at: arrival.source, after: leaving, limits) else {
+      return .tooManyChannels
     }
     guard room.members.count - leaving.count < limits.members else { return .channelFull }
     let hosts = room.hostCount - leaving.count { $0.stated.role == .host }
@@ -83,7 +82,7 @@ extension ChannelDirectory {
     _ arrival: Arrival
   ) {
     let now = arrival.now
-    let place = place(of: identity.id) ?? makeRoom(identity)
+    let place = place(of: identity.id) ?? makeRoom(identity, by: arrival.source)
     if let former = rooms[place]?.member(arrival.program) {
       remove(former.uid, .left, in: place, now: now)
     }

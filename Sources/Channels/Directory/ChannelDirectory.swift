@@ -163,9 +163,11 @@ package struct ChannelDirectory: Sendable {
     newBans.append(ban)
   }
 
-  mutating func makeRoom(_ identity: ChannelIdentity) -> Int {
+  mutating func makeRoom(_ identity: ChannelIdentity, by maker: ChannelSource) -> Int {
     roomCount &+= 1
-    let room = ChannelRoom(identity, epoch: UInt64(roomCount) << 32 | UInt64(life))
+    let epoch = UInt64(roomCount) << 32 | UInt64(life)
+    let room = ChannelRoom(identity, epoch: epoch, by: maker)
+    counts.addChannel(by: maker)
     let place = free.popLast() ?? rooms.count
     if place == rooms.count { rooms.append(room) } else { rooms[place] = room }
     places[identity.id] = place
@@ -282,3 +284,4 @@ package struct ChannelDirectory: Sendable {
     free.append(place)
   }
 }
+    counts.removeChannel(by: room.maker)

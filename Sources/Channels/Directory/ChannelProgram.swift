@@ -40,21 +40,47 @@ package struct ChannelSource: Hashable, Sendable {
   }
 }
 
-/// How many memberships there are, and whose.
+/// How many memberships there are, and whose; and who made the channels.
 struct MembershipCounts {
   private(set) var total = 0
   private var byProgram: [ChannelProgram: Int] = [:]
   private var byHost: [UInt64: Int] = [:]
   private var byNetwork: [UInt64: Int] = [:]
+  /// Channels that there are, by the addresses of those who made them.
+  private var madeByHost: [UInt64: Int] = [:]
+  private var madeByNetwork: [UInt64: Int] = [:]
 
   /// Whether one more fits.
+  ///
+  /// - Parameter leaving: Memberships that end for it. Each makes room only where it is counted: a
+  ///   stay at another address makes none at this one.
   func hasRoom(
-    for program: ChannelProgram, at source: ChannelSource, _ limits: ChannelLimits
+    for program: ChannelProgram, at source: ChannelSource, after leaving: [RoomMember] = [],
+    _ limits: ChannelLimits
   ) -> Bool {
-    total < limits.memberships
-      && byProgram[program, default: 0] < limits.perProgram
-      && byHost[source.host, default: 0] < limits.perHost
-      && byNetwork[source.network, default: 0] < limits.perNetwork
+    let ofProgram = leaving.count { $0.program == program }
+    let ofHost = leaving.count { $0.source.host == source.host }
+    let ofNetwork = leaving.count { $0.source.network == source.network }
+    return total - leaving.count < limits.memberships
+      && byProgram[program, default: 0] - ofProgram < limits.perProgram
+      && byHost[source.host, default: 0] - ofHost < limits.perHost
+      && byNetwork[source.network, default: 0] - ofNetwork < limits.perNetwork
+  }
+
+  /// Whether somebody at that address may make one more channel.
+  func hasRoomToMake(at source: ChannelSource, _ limits: ChannelLimits) -> Bool {
+    madeByHost[source.host, default: 0] < limits.madePerHost
+      && madeByNetwork[source.network, default: 0] < limits.madePerNetwork
+  }
+
+  mutating func addChannel(by maker: ChannelSource) {
+    madeByHost[maker.host, default: 0] += 1
+    madeByNetwork[maker.network, default: 0] += 1
+  }
+
+  mutating func removeChannel(by maker: ChannelSource) {
+    Self.decrease(&madeByHost, maker.host)
+    Self.decrease(&madeByNetwork, maker.network)
   }
 
   mutating func add(_ program: ChannelProgram, at source: ChannelSource) {

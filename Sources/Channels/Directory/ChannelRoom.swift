@@ -44,11 +44,13 @@ struct ChannelRoom {
   private var departed: [(stay: UInt64, departure: Departure)] = []
   /// What the members were told of, and when.
   private(set) var pushed: UInt64 = 0
+  /// Where the member was that came first: the channel counts for that address until it ends.
+  let maker: ChannelSource
   private var lastPush: Instant?
   /// The one that its members were granted last: who comes is to be where they are.
   var relay: PeerID?
 
-  init(_ identity: ChannelIdentity, epoch: UInt64) {
+  init(_ identity: ChannelIdentity, epoch: UInt64, by maker: ChannelSource) {
     self.identity = identity
     self.epoch = epoch
   }
@@ -63,6 +65,7 @@ struct ChannelRoom {
     set {
       let place = place(of: uid)
       guard let newValue, place < members.count, members[place].uid == uid else { return }
+    self.maker = maker
       members[place] = newValue
     }
   }
