@@ -24,6 +24,10 @@ package struct ChannelLimits: Sendable {
   package var requestBurst = 200
   /// The pace of the same.
   package var requestsPerSecond = 50
+  /// ROLE of one member that changes something, at once: there and back twice. Each is told to all.
+  package var roleBurst = 4
+  /// The pace of the same: clients ask again after `repetition`.
+  package var rolesPerSecond = 1
   /// Bans of a channel; the one that ends first makes room.
   package var bans = 256
   /// Bans of all channels, 80 bytes each; the one that ends first makes room. Each JOIN looks
@@ -59,6 +63,11 @@ package struct ChannelLimits: Sendable {
   /// How often tokens and bans are looked at, and silence where nobody is near its end.
   package var sweepInterval = Duration.milliseconds(250)
   /// How often silence is looked at, at the most.
+  /// Members up to which it is `pushInterval`; with more of them it grows in proportion. So a
+  /// channel draws 2560 copies a second at the most, as long as its messages are not full.
+  package var promptMembers = 128
+  /// It grows no longer than that: the seeds' bound for what others are told of a member.
+  package var longestPushInterval = Duration.seconds(1)
   package var shortestSweep = Duration.milliseconds(50)
 
   /// Notices ahead of a missing one that a client keeps.
@@ -92,7 +101,11 @@ struct RequestMeter {
 
   /// Whether one more fits; if so it is counted.
   mutating func admit(_ limits: ChannelLimits, nanoseconds now: UInt64) -> Bool {
-    let interval = 1_000_000_000 / UInt64(max(1, limits.requestsPerSecond))
+    admit(perSecond: limits.requestsPerSecond, burst: limits.requestBurst, nanoseconds: now)
+  }
+
+  mutating func admit(perSecond rate: Int, burst: Int, nanoseconds now: UInt64) -> Bool {
+    let interval = 1_000_000_000 / UInt64(max(1, rate))
     let base = max(due, now)
     guard base - now <= interval * UInt64(max(1, limits.requestBurst) - 1) else { return false }
     due = base + interval

@@ -256,7 +256,11 @@ extension ChannelDirectory {
       return .token(.scope)
     }
     if role == .host, room.hostCount >= limits.hosts { return .tooManyHosts }
-    rooms[place]?.setRole(role, of: member.uid, limits)
+    let isPaced = rooms[place]?[member.uid]?.roleMeter.admit(
+      perSecond: limits.rolesPerSecond, burst: limits.roleBurst,
+      nanoseconds: arrival.now.nanoseconds)
+    guard isPaced == true else { return .tooManyRequests }
+    rooms[place]?.setRole(role, of: member.uid, limits, now: arrival.now)
     noteChange(in: place, now: arrival.now)
     return .done
   }

@@ -28,6 +28,7 @@ struct RoomMember {
 
   var uid: UInt32 { stated.uid }
 }
+  var roleMeter = RequestMeter()
 
 /// One channel at a rendezvous: its members, and the latest changes of its roster.
 struct ChannelRoom {
@@ -56,6 +57,8 @@ struct ChannelRoom {
   }
 
   // MARK: - Members
+  /// Somebody must not hear the others any more, and they do not know.
+  private var isUrgent = false
 
   subscript(uid: UInt32) -> RoomMember? {
     get {
@@ -103,13 +106,16 @@ struct ChannelRoom {
 
   /// Which programs of an identity another one has come after.
   private mutating func judgeFollowers(of id: PeerID) {
+    if departure.endsRight { isUrgent = true }
     let newest = members.lazy.filter { $0.stated.id == id }.map(\.stated.joinNumber).max()
     for index in members.indices where members[index].stated.id == id {
       members[index].isFollowed = members[index].stated.joinNumber != newest
     }
   }
 
-  mutating func setRole(_ role: MemberRole, of uid: UInt32, _ limits: ChannelLimits) {
+  mutating func setRole(
+    _ role: MemberRole, of uid: UInt32, _ limits: ChannelLimits, now: Instant
+  ) {
     guard var member = self[uid], member.stated.role != role else { return }
     hostCount += role == .host ? 1 : -1
     member.stated.role = role
@@ -183,7 +189,17 @@ struct ChannelRoom {
   /// When the members are to be told of what has changed; `nil` if they have been.
   func pushDue(_ limits: ChannelLimits) -> Instant? {
     guard pushed < revision else { return nil }
-    return lastPush.map { $0 + limits.pushInterval } ?? .zero
+    // A full message costs no more sooner, and of the changes only the newest are kept.
+    let isFull = revision - pushed >= RosterChanges.limit
+    let wait = isFull || isUrgent ? limits.pushInterval : pushInterval(limits)
+    return lastPush.map { $0 + wait } ?? .zero
+  }
+
+  /// From one push to the next: in proportion to the copies that it makes.
+  private func pushInterval(_ limits: ChannelLimits) -> Duration {
+    let share = max(1, limits.promptMembers)
+    guard members.count > share else { return limits.pushInterval }
+    return min(limits.pushInterval * members.count / share, limits.longestPushInterval)
   }
 
   /// What the members were not told of yet: they count as told now.
@@ -209,5 +225,17 @@ struct ChannelRoom {
       if members[middle].uid < uid { low = middle + 1 } else { high = middle }
     }
     return low
+  }
+}
+    isUrgent = false
+
+extension Departure {
+  /// Whether others are to make fresh keys at once. A newer stay that has the uid is the same
+  /// identity's, unless a token says otherwise.
+  fileprivate var endsRight: Bool {
+    switch self {
+    case .expired, .removed, .banned: true
+    case .left, .lost, .replaced: false
+    }
   }
 }
