@@ -39,6 +39,9 @@ package struct ChannelLimits: Sendable {
   package var departed = 64
   /// Changes of a roster that are kept for members that come back: who lacks more reads it anew.
   package var changes = 256
+  /// Hosts that were lost, and may have seats at relays: of more the seat whose grant ends first is
+  /// ended. 100 bytes each.
+  package var lostHosts = 4096
   /// Notices that wait to be sent: what is more is lost, and found missing by the next SYNC.
   package var notices = 65_536
 
@@ -60,14 +63,17 @@ package struct ChannelLimits: Sendable {
   package var shortPeriods = 4096
   /// Changes that come within it share a message.
   package var pushInterval = Duration.milliseconds(50)
-  /// How often tokens and bans are looked at, and silence where nobody is near its end.
-  package var sweepInterval = Duration.milliseconds(250)
-  /// How often silence is looked at, at the most.
   /// Members up to which it is `pushInterval`; with more of them it grows in proportion. So a
   /// channel draws 2560 copies a second at the most, as long as its messages are not full.
   package var promptMembers = 128
   /// It grows no longer than that: the seeds' bound for what others are told of a member.
   package var longestPushInterval = Duration.seconds(1)
+  /// After which a relay is told that a host has become audience: longer than a program needs to
+  /// see that its role has changed twice.
+  package var hostingGrace = Duration.seconds(1)
+  /// How often tokens and bans are looked at, and silence where nobody is near its end.
+  package var sweepInterval = Duration.milliseconds(250)
+  /// How often silence is looked at, at the most.
   package var shortestSweep = Duration.milliseconds(50)
 
   /// Notices ahead of a missing one that a client keeps.
@@ -99,7 +105,7 @@ struct RequestMeter {
   /// When an even pace would allow the next one, in ns.
   private var due: UInt64 = 0
 
-  /// Whether one more fits; if so it is counted.
+  /// Whether one more request of a member fits; if so it is counted.
   mutating func admit(_ limits: ChannelLimits, nanoseconds now: UInt64) -> Bool {
     admit(perSecond: limits.requestsPerSecond, burst: limits.requestBurst, nanoseconds: now)
   }
@@ -107,7 +113,7 @@ struct RequestMeter {
   mutating func admit(perSecond rate: Int, burst: Int, nanoseconds now: UInt64) -> Bool {
     let interval = 1_000_000_000 / UInt64(max(1, rate))
     let base = max(due, now)
-    guard base - now <= interval * UInt64(max(1, limits.requestBurst) - 1) else { return false }
+    guard base - now <= interval * UInt64(max(1, burst) - 1) else { return false }
     due = base + interval
     return true
   }

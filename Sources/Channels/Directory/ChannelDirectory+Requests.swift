@@ -99,6 +99,7 @@ extension ChannelDirectory {
     member.token = join.token
     member.grant = grant
     member.expires = grant.map { now + $0.life }
+    expelled.reclaimSeat(of: &member, in: rooms[place], limits, now: now)
     rooms[place]?.insert(member, limits)
     counts.add(member.program, at: member.source)
     counters.joins &+= 1

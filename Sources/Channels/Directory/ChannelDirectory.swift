@@ -27,7 +27,7 @@ package struct ChannelDirectory: Sendable {
   /// Bans that whoever owns this has not written down yet.
   private var newBans: [ChannelBan] = []
   /// Members that have lost the right to be there, of which whoever owns this does not know yet.
-  private var expelled: [(channel: Bytes32, uid: UInt32)] = []
+  var expelled = ExpelledMembers()
   /// The highest that was given.
   package private(set) var lastJoinNumber: UInt64 = 0
   /// Members of other nodes are heard; always where there are none.
@@ -99,7 +99,8 @@ package struct ChannelDirectory: Sendable {
   package mutating func removeNewBan() { _ = newBans.popLast() }
 
   /// The next member that was removed or banned, whose token has ended, or whose uid another one
-  /// has: it may have a seat at a relay.
+  /// has: it may have a seat at a relay. Or a host that has left its seat, or has become audience:
+  /// the channel is `EndedSeat.hosts(of:)` then.
   package mutating func pollExpelled() -> (channel: Bytes32, uid: UInt32)? { expelled.popLast() }
 
   package var nextDeadline: Instant? {
@@ -111,7 +112,9 @@ package struct ChannelDirectory: Sendable {
   /// Keeps an identity out of a channel, and puts out who is in it. Of two ends the later counts.
   package mutating func ban(_ id: PeerID, from channel: Bytes32, until end: Instant, now: Instant) {
     bans.insert(ChannelBan(channel: channel, id: id, until: end), limits, now: now)
-    guard let place = places[channel], let room = rooms[place] else { return }
+    let room = places[channel].flatMap { rooms[$0] }
+    expelled.endLostSeat(of: id, in: channel, room)
+    guard let place = places[channel], let room else { return }
     for member in room.members where member.stated.id == id {
       remove(member.uid, .banned, in: place, now: now)
     }
@@ -234,6 +237,9 @@ package struct ChannelDirectory: Sendable {
       guard let room = rooms[place] else { continue }
       for member in room.members {
         look(at: member, in: place, room, now: now)
+        if rooms[place]?.endHosting(of: member.uid, now: now) == true {
+          expelled.append((EndedSeat.hosts(of: room.identity.id), member.uid))
+        }
         let end = silenceEnd(of: member)
         if end > now { next = min(next, end) }
       }
@@ -266,13 +272,15 @@ package struct ChannelDirectory: Sendable {
   /// Ends a membership; whoever lost it is told, unless it asked for it or is not heard.
   mutating func remove(_ uid: UInt32, _ departure: Departure, in place: Int, now: Instant) {
     guard let channel = rooms[place]?.identity.id,
-      let member = rooms[place]?.remove(uid, departure, limits)
+      let member = rooms[place]?.remove(uid, departure, limits), let room = rooms[place]
     else { return }
     counts.remove(member.program, at: member.source)
     counters.departures &+= 1
     if !departure.isOrdinary {
       send(.gone(stay: member.stay, departure), channel, to: member.program)
       expelled.append((channel, uid))
+    } else {
+      expelled.handleDeparture(of: member, departure, from: room, limits, now: now)
     }
     noteChange(in: place, now: now)
   }
@@ -280,8 +288,8 @@ package struct ChannelDirectory: Sendable {
   mutating func forgetIfEmpty(_ place: Int) {
     guard let room = rooms[place], room.isEmpty else { return }
     places[room.identity.id] = nil
+    counts.removeChannel(by: room.maker)
     rooms[place] = nil
     free.append(place)
   }
 }
-    counts.removeChannel(by: room.maker)

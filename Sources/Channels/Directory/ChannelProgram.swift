@@ -102,3 +102,66 @@ struct MembershipCounts {
     counts[key] = count > 0 ? count : nil
   }
 }
+
+/// Members whose seats at relays are to end, and hosts that were lost while theirs may be good: of
+/// each identity in a channel the last one. Their channels need not be there.
+struct ExpelledMembers {
+  /// A host that was lost, and when its grant ends.
+  private struct Seat {
+    let channel: Bytes32
+    let uid: UInt32
+    let until: Instant
+  }
+
+  private var ended: [(channel: Bytes32, uid: UInt32)] = []
+  private var lost: [ChannelBan.Place: Seat] = [:]
+
+  mutating func append(_ member: (channel: Bytes32, uid: UInt32)) { ended.append(member) }
+
+  mutating func popLast() -> (channel: Bytes32, uid: UInt32)? { ended.popLast() }
+
+  /// A member has left, or was lost. A host that has left has no use for its seat. One that was
+  /// lost may just not reach us: it keeps its seat, and the one of its identity before does not.
+  mutating func handleDeparture(
+    of member: RoomMember, _ departure: Departure, from room: ChannelRoom,
+    _ limits: ChannelLimits, now: Instant
+  ) {
+    let channel = room.identity.id
+    guard member.isHeardAsHost, let until = member.grantedUntil, until > now else { return }
+    guard departure == .lost else { return append((channel, member.uid)) }
+    let place = ChannelBan.Place(channel: channel, id: member.stated.id)
+    if let former = lost[place], former.uid != member.uid { end(former, room) }
+    lost[place] = Seat(channel: channel, uid: member.uid, until: until)
+    guard lost.count > limits.lostHosts else { return }
+    lost = lost.filter { $0.value.until > now }
+    let first = lost.min { $0.value.until < $1.value.until }
+    guard lost.count > limits.lostHosts, let first else { return }
+    end(first.value, room)
+    lost[first.key] = nil
+  }
+
+  /// Somebody joins whose identity was lost as a host. With the same uid it has its seat still, and
+  /// its grant. With another one that seat ends.
+  mutating func reclaimSeat(
+    of member: inout RoomMember, in room: ChannelRoom?, _ limits: ChannelLimits, now: Instant
+  ) {
+    guard let channel = room?.identity.id else { return }
+    let place = ChannelBan.Place(channel: channel, id: member.stated.id)
+    guard let seat = lost.removeValue(forKey: place), seat.until > now else { return }
+    guard seat.uid == member.uid else { return end(seat, room) }
+    member.grantedUntil = seat.until
+    if member.stated.role == .audience { member.hostingEnd = now + limits.hostingGrace }
+  }
+
+  /// An identity is kept out of a channel: what it was granted before it was lost is over, too.
+  mutating func endLostSeat(of id: PeerID, in channel: Bytes32, _ room: ChannelRoom?) {
+    let seat = lost.removeValue(forKey: ChannelBan.Place(channel: channel, id: id))
+    if let seat { end(seat, room) }
+  }
+
+  /// Whoever has the uid of a lost host now has its seat, too.
+  private mutating func end(_ seat: Seat, _ room: ChannelRoom?) {
+    let isTaken = room?.identity.id == seat.channel && room?[seat.uid] != nil
+    if !isTaken { append((seat.channel, seat.uid)) }
+  }
+}

@@ -24,17 +24,28 @@ struct RoomMember {
   /// Until when the grant for a seat at a relay that it was given last is good; `nil` where no
   /// RELAY of it was answered.
   var grantedUntil: Instant?
+  /// When its relay is told that it is no host any more: it has become audience.
+  var hostingEnd: Instant?
+  /// All its requests, and those that change its role.
   var meter = RequestMeter()
+  var roleMeter = RequestMeter()
 
   var uid: UInt32 { stated.uid }
+
+  /// Whether a grant of it may be good.
+  func hasSeat(now: Instant) -> Bool { grantedUntil.map { $0 > now } ?? false }
+
+  /// Whether its relay may take it for a host.
+  var isHeardAsHost: Bool { stated.role == .host || hostingEnd != nil }
 }
-  var roleMeter = RequestMeter()
 
 /// One channel at a rendezvous: its members, and the latest changes of its roster.
 struct ChannelRoom {
   let identity: ChannelIdentity
   /// Which life of the channel.
   let epoch: UInt64
+  /// Where the member was that came first: the channel counts for that address until it ends.
+  let maker: ChannelSource
   private(set) var revision: UInt64 = 0
   /// By rising uid.
   private(set) var members: [RoomMember] = []
@@ -45,20 +56,19 @@ struct ChannelRoom {
   private var departed: [(stay: UInt64, departure: Departure)] = []
   /// What the members were told of, and when.
   private(set) var pushed: UInt64 = 0
-  /// Where the member was that came first: the channel counts for that address until it ends.
-  let maker: ChannelSource
   private var lastPush: Instant?
+  /// Somebody must not hear the others any more, and they do not know.
+  private var isUrgent = false
   /// The one that its members were granted last: who comes is to be where they are.
   var relay: PeerID?
 
   init(_ identity: ChannelIdentity, epoch: UInt64, by maker: ChannelSource) {
     self.identity = identity
     self.epoch = epoch
+    self.maker = maker
   }
 
   // MARK: - Members
-  /// Somebody must not hear the others any more, and they do not know.
-  private var isUrgent = false
 
   subscript(uid: UInt32) -> RoomMember? {
     get {
@@ -68,7 +78,6 @@ struct ChannelRoom {
     set {
       let place = place(of: uid)
       guard let newValue, place < members.count, members[place].uid == uid else { return }
-    self.maker = maker
       members[place] = newValue
     }
   }
@@ -97,6 +106,7 @@ struct ChannelRoom {
     if member.stated.role == .host { hostCount -= 1 }
     judgeFollowers(of: member.stated.id)
     append(.gone(uid: uid, departure), limits)
+    if departure.endsRight { isUrgent = true }
     if departure != .left, departure != .lost {
       if departed.count >= limits.departed { departed.removeFirst() }
       departed.append((member.stay, departure))
@@ -106,7 +116,6 @@ struct ChannelRoom {
 
   /// Which programs of an identity another one has come after.
   private mutating func judgeFollowers(of id: PeerID) {
-    if departure.endsRight { isUrgent = true }
     let newest = members.lazy.filter { $0.stated.id == id }.map(\.stated.joinNumber).max()
     for index in members.indices where members[index].stated.id == id {
       members[index].isFollowed = members[index].stated.joinNumber != newest
@@ -119,8 +128,18 @@ struct ChannelRoom {
     guard var member = self[uid], member.stated.role != role else { return }
     hostCount += role == .host ? 1 : -1
     member.stated.role = role
+    // Until then a host that asks for its former role back has lost nothing at its relay.
+    let isSeated = role == .audience && member.hasSeat(now: now)
+    member.hostingEnd = isSeated ? now + limits.hostingGrace : nil
     self[uid] = member
     append(.present(member.stated), limits)
+  }
+
+  /// Whether a relay is to be told that a member is no host any more; it is told once.
+  mutating func endHosting(of uid: UInt32, now: Instant) -> Bool {
+    guard let end = self[uid]?.hostingEnd, end <= now else { return false }
+    self[uid]?.hostingEnd = nil
+    return true
   }
 
   /// Marks a member as heard; `nil` if it is none, or of another stay.
@@ -213,6 +232,7 @@ struct ChannelRoom {
       pushed += UInt64(changes.changes.count)
     }
     lastPush = now
+    isUrgent = false
     return notices
   }
 
@@ -227,7 +247,6 @@ struct ChannelRoom {
     return low
   }
 }
-    isUrgent = false
 
 extension Departure {
   /// Whether others are to make fresh keys at once. A newer stay that has the uid is the same

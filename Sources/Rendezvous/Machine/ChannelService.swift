@@ -185,7 +185,7 @@ struct ChannelService {
   ) {
     guard let hub, let seat = grant?.seat else { return }
     hub.reserve(
-      slot, for: seat, card: payload.card.bytes,
+      slot, for: seat, of: payload.card.id, card: payload.card.bytes,
       takesData: payload.abilities.contains(.channelData),
       takesUnsentCounts: payload.abilities.contains(.unsentCounts),
       loudest: Int(payload.loudest), from: SeatPrefixes(of: address, hash))
