@@ -64,7 +64,7 @@ package struct ChannelLimits: Sendable {
   /// Changes that come within it share a message.
   package var pushInterval = Duration.milliseconds(50)
   /// Members up to which it is `pushInterval`; with more of them it grows in proportion. So a
-  /// channel draws 2560 copies a second at the most, as long as its messages are not full.
+  /// channel draws 2560 copies a second, 4096 at the longest interval, while no message is full.
   package var promptMembers = 128
   /// It grows no longer than that: the seeds' bound for what others are told of a member.
   package var longestPushInterval = Duration.seconds(1)
