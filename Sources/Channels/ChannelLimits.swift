@@ -14,11 +14,20 @@ package struct ChannelLimits: Sendable {
   package var perHost = 1024
   /// Memberships behind one IPv4 /24 or IPv6 /48: a provider's customer cannot fill the server.
   package var perNetwork = 8192
+  /// Channels that were made from one IPv4 address or IPv6 /64, and that there are: `perProgram` of
+  /// four programs.
+  package var madePerHost = 256
+  /// The same of one IPv4 /24 or IPv6 /48: a quarter of `channels`.
+  package var madePerNetwork = 2048
   /// Requests of one member at once, and what is added a second. SYNC takes one a second; a host
   /// that asks for the proofs of a roster takes one a member.
   package var requestBurst = 200
   /// The pace of the same.
   package var requestsPerSecond = 50
+  /// ROLE of one member that changes something, at once: there and back twice. Each is told to all.
+  package var roleBurst = 4
+  /// The pace of the same: clients ask again after `repetition`.
+  package var rolesPerSecond = 1
   /// Bans of a channel; the one that ends first makes room.
   package var bans = 256
   /// Bans of all channels, 80 bytes each; the one that ends first makes room. Each JOIN looks
@@ -30,6 +39,9 @@ package struct ChannelLimits: Sendable {
   package var departed = 64
   /// Changes of a roster that are kept for members that come back: who lacks more reads it anew.
   package var changes = 256
+  /// Hosts that were lost, and may have seats at relays: of more the seat whose grant ends first is
+  /// ended. 100 bytes each.
+  package var lostHosts = 4096
   /// Notices that wait to be sent: what is more is lost, and found missing by the next SYNC.
   package var notices = 65_536
 
@@ -51,6 +63,14 @@ package struct ChannelLimits: Sendable {
   package var shortPeriods = 4096
   /// Changes that come within it share a message.
   package var pushInterval = Duration.milliseconds(50)
+  /// Members up to which it is `pushInterval`; with more of them it grows in proportion. So a
+  /// channel draws 2560 copies a second, 4096 at the longest interval, while no message is full.
+  package var promptMembers = 128
+  /// It grows no longer than that: the seeds' bound for what others are told of a member.
+  package var longestPushInterval = Duration.seconds(1)
+  /// After which a relay is told that a host has become audience: longer than a program needs to
+  /// see that its role has changed twice.
+  package var hostingGrace = Duration.seconds(1)
   /// How often tokens and bans are looked at, and silence where nobody is near its end.
   package var sweepInterval = Duration.milliseconds(250)
   /// How often silence is looked at, at the most.
@@ -85,11 +105,15 @@ struct RequestMeter {
   /// When an even pace would allow the next one, in ns.
   private var due: UInt64 = 0
 
-  /// Whether one more fits; if so it is counted.
+  /// Whether one more request of a member fits; if so it is counted.
   mutating func admit(_ limits: ChannelLimits, nanoseconds now: UInt64) -> Bool {
-    let interval = 1_000_000_000 / UInt64(max(1, limits.requestsPerSecond))
+    admit(perSecond: limits.requestsPerSecond, burst: limits.requestBurst, nanoseconds: now)
+  }
+
+  mutating func admit(perSecond rate: Int, burst: Int, nanoseconds now: UInt64) -> Bool {
+    let interval = 1_000_000_000 / UInt64(max(1, rate))
     let base = max(due, now)
-    guard base - now <= interval * UInt64(max(1, limits.requestBurst) - 1) else { return false }
+    guard base - now <= interval * UInt64(max(1, burst) - 1) else { return false }
     due = base + interval
     return true
   }

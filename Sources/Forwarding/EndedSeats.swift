@@ -74,9 +74,12 @@ package struct EndedSeats: Sendable {
     earliest = seats.reduce(.max) { min($0, $1.until) }
   }
 
-  /// Whether a grant is one of those that are worth nothing.
+  /// Whether a grant is one of those that are worth nothing, or that make no host any more.
   package func contains(_ claim: SeatClaim) -> Bool {
-    untils[Member(channel: claim.channel, uid: claim.uid)].map { claim.expires <= $0 } ?? false
+    if let until = until(of: claim.uid, in: claim.channel), claim.expires <= until { return true }
+    guard claim.role == .host else { return false }
+    let until = until(of: claim.uid, in: EndedSeat.hosts(of: claim.channel))
+    return until.map { claim.expires <= $0 } ?? false
   }
 
   /// Until when a member's grants are worth nothing; `nil` = they may be good.

@@ -73,14 +73,16 @@ package final class ForwardingHub {
   /// A session stands whose first packet has not come yet.
   ///
   /// - Parameters:
+  ///   - member: Whose card that is; `nil`: not known.
   ///   - card: The contact card of its INIT.
   ///   - takesData: Whether it understands CHANNEL_DATA.
   ///   - takesUnsentCounts: Whether it understands CHANNEL_UNSENT.
   ///   - loudest: How many of the loudest hosts it wants; 0 = as many as is usual.
   ///   - prefixes: Where that came from; `nil`: not counted.
   package func reserve(
-    _ slot: UInt32, for claim: SeatClaim, card: [UInt8], takesData: Bool = false,
-    takesUnsentCounts: Bool = false, loudest: Int = 0, from prefixes: SeatPrefixes? = nil
+    _ slot: UInt32, for claim: SeatClaim, of member: PeerID? = nil, card: [UInt8],
+    takesData: Bool = false, takesUnsentCounts: Bool = false, loudest: Int = 0,
+    from prefixes: SeatPrefixes? = nil
   ) {
     while seats.count <= Int(slot) { seats.append(nil) }
     remove(slot)
@@ -90,6 +92,7 @@ package final class ForwardingHub {
     let former = room.waitingSeat(of: claim.uid)
     seatCount &+= 1
     let seat = Seat(slot: slot, number: seatCount, claim: claim, card: card, room: room)
+    seat.told.member = member
     seat.told.takesData = takesData
     seat.told.takesUnsentCounts = takesUnsentCounts
     if loudest > 0 { seat.told.loudest = min(loudest, limits.chosen) }
@@ -145,16 +148,28 @@ package final class ForwardingHub {
     return true
   }
 
-  /// A member has lost the right to its seat.
+  /// A member has lost the right to its seat, or to be a host there.
   ///
-  /// - Returns: The session that has it.
+  /// - Returns: The session that has no right to its seat.
   package func end(_ seat: EndedSeat, unixMilliseconds: UInt64 = 0) -> UInt32? {
     ended.end(unixMilliseconds: unixMilliseconds)
     ended.insert(seat)
+    if let host = rooms[EndedSeat.hosts(of: seat.channel)]?.seat(of: seat.uid) {
+      endHosting(of: host)
+      return nil
+    }
     let taken = rooms[seat.channel]?.seat(of: seat.uid)
     guard let taken, ended.contains(taken.claim) else { return nil }
     counters.seatsEnded &+= 1
     return taken.slot
+  }
+
+  /// A member became audience, and may not have shown a grant that says so.
+  private func endHosting(of seat: Seat) {
+    guard ended.contains(seat.claim) else { return }
+    seat.room.endPublishing(seat)
+    seat.claim.role = .audience
+    counters.hostsEnded &+= 1
   }
 
   // MARK: - Inputs

@@ -187,6 +187,8 @@ package struct ForwardingCounters: Equatable, Sendable {
   package var seatsRefused: UInt64 = 0
   /// Seats of members that were removed.
   package var seatsEnded: UInt64 = 0
+  /// Hosts that became audience before they had shown a grant that says so.
+  package var hostsEnded: UInt64 = 0
 
   package init() {}
 
@@ -224,6 +226,7 @@ package struct ForwardingCounters: Equatable, Sendable {
       ("packets_dropped", "Packets that found no place.", packetsDropped),
       ("seats_refused", "Seats that found no place.", seatsRefused),
       ("seats_ended", "Seats of members that were removed.", seatsEnded),
+      ("hosts_ended", "Hosts that became audience without a newer grant.", hostsEnded),
     ]
   }
 }

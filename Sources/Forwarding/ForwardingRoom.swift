@@ -46,6 +46,8 @@ final class ForwardingRoom {
   }
   /// Hosts that publish.
   private(set) var hostCount = 0
+  /// Whether two of them are of one identity.
+  private var hasTwins = false
   /// Hosts whose pictures are kept.
   var pictureSourceCount: Int { seats.count { $0.pictures.store != nil } }
   func waitingSeat(of uid: UInt32) -> Seat? { waiting[uid] }
@@ -72,11 +74,17 @@ final class ForwardingRoom {
     if seat.source > 0 {
       sources[Int(seat.source) - 1] = nil
       hostCount -= 1
+      lookForTwins()
     }
     seat.source = 0
     seat.frames = nil
     seat.pictures.store = nil
     seat.voice = VoiceLevel()
+  }
+
+  private func lookForTwins() {
+    let members = sources.compactMap { $0?.told.member }
+    hasTwins = Set(members).count < members.count
   }
 
   /// Gives a host that publishes its number; `false` if there is none left. A number is used again
@@ -88,6 +96,7 @@ final class ForwardingRoom {
       guard sources[place] == nil else { continue }
       sources[place] = seat
       hostCount += 1
+      lookForTwins()
       nextSource = place + 1
       let source = UInt8(place + 1)
       seat.source = source
@@ -120,15 +129,33 @@ final class ForwardingRoom {
     min(member.told.loudest ?? .max, speakers(to: member, limits: limits, now: now))
   }
 
-  /// Whether a host whose frame has just come is among the loudest.
+  /// Whether a host whose frame has just come is among the loudest. Who speaks from several seats
+  /// has one turn with each of them: the second comes behind all others' first ones.
   func isLoud(_ seat: Seat, limits: ForwardingLimits, now: Instant) -> Bool {
-    let own = seat.voice.rank(hysteresis: limits.hysteresis)
-    var louder = 0
+    let own = turn(of: seat, limits, now: now)
+    var ahead = 0
     for case .some(let other) in sources where other !== seat {
       guard other.voice.isSpeaking(pause: limits.speechPause, now: now) else { continue }
-      let rank = other.voice.rank(hysteresis: limits.hysteresis)
-      if rank > own || (rank == own && other.source < seat.source) { louder += 1 }
+      let turn = turn(of: other, limits, now: now)
+      if turn < own || (turn == own && isLouder(other, than: seat, limits)) { ahead += 1 }
     }
-    return louder < limits.loudest
+    return ahead < limits.loudest
+  }
+
+  /// How many hosts of its identity that speak are louder.
+  private func turn(of seat: Seat, _ limits: ForwardingLimits, now: Instant) -> Int {
+    guard hasTwins, let member = seat.told.member else { return 0 }
+    var count = 0
+    for case .some(let other) in sources where other !== seat && other.told.member == member {
+      guard other.voice.isSpeaking(pause: limits.speechPause, now: now) else { continue }
+      if isLouder(other, than: seat, limits) { count += 1 }
+    }
+    return count
+  }
+
+  private func isLouder(_ one: Seat, than other: Seat, _ limits: ForwardingLimits) -> Bool {
+    let rank = one.voice.rank(hysteresis: limits.hysteresis)
+    let otherRank = other.voice.rank(hysteresis: limits.hysteresis)
+    return rank > otherRank || (rank == otherRank && one.source < other.source)
   }
 }

@@ -20,6 +20,8 @@ final class Seat {
 
   /// What its INIT has said.
   struct Told {
+    /// Whose it is, as it has proven; `nil` = nobody else's.
+    var member: PeerID?
     /// It understands CHANNEL_DATA.
     var takesData = false
     /// It understands CHANNEL_UNSENT.

@@ -186,13 +186,14 @@ import Wire
   @Test func `a room remembers removed stays, as many as it may`() throws {
     var limits = ChannelLimits()
     limits.departed = 1
-    var room = ChannelRoom(try #require(ChannelIdentity("tea")), epoch: 5)
+    let source = ChannelSource(host: 1, network: 1)
+    var room = ChannelRoom(try #require(ChannelIdentity("tea")), epoch: 5, by: source)
     for stay in UInt64(1)...2 {
       let program = ChannelProgram(id: .zero, presence: PresenceID(rawValue: stay))
       room.insert(
         RoomMember(
-          program: program, stay: stay, source: ChannelSource(host: 1, network: 1),
-          stated: Self.member(UInt32(stay)), heard: Self.now, period: .seconds(1)), limits)
+          program: program, stay: stay, source: source, stated: Self.member(UInt32(stay)),
+          heard: Self.now, period: .seconds(1)), limits)
       _ = room.remove(UInt32(stay), .removed, limits)
     }
     #expect(room.departure(of: 1) == nil && room.departure(of: 2) == .removed)

@@ -1,5 +1,6 @@
 import Primitives
 import Testing
+import Tokens
 import Wire
 
 @testable import Forwarding
@@ -9,14 +10,17 @@ import Wire
 struct HostileHostTests {
   /// Hosts 1 to 3 speak, host 1 the loudest, beside liars from 11 on; member 9 listens.
   ///
-  /// - Parameter level: What a liar says of its frame.
+  /// - Parameters:
+  ///   - identity: Of all liars; `nil`: each has its own.
+  ///   - level: What a liar says of its frame.
   /// - Returns: How many of 500 frames of each honest host the listener heard.
   private func heard(
-    liars: Int, _ relay: Relay = Relay(), level: (_ step: Int, _ liar: Int) -> UInt8
+    liars: Int, of identity: PeerID? = nil, _ relay: Relay = Relay(),
+    level: (_ step: Int, _ liar: Int) -> UInt8
   ) -> [Int] {
     let honest = 1...3 as ClosedRange<UInt32>
     for uid in honest { relay.join(uid) }
-    for liar in 0..<liars { relay.join(UInt32(11 + liar)) }
+    for liar in 0..<liars { relay.join(UInt32(11 + liar), of: identity) }
     relay.join(9, .audience)
     for step in 0..<600 {
       if step == 100 { relay.forgetReceived() }
@@ -38,6 +42,59 @@ struct HostileHostTests {
     #expect(heard(liars: 0) { _, _ in 0 } == [500, 500, 500])
     #expect(heard(liars: 1) { _, _ in 0 } == [500, 500, 0])
     #expect(heard(liars: 2) { _, _ in 0 } == [500, 0, 0])
+  }
+
+  /// Goal: however many seats an identity has, others are heard in all places but one.
+  @Test func `three seats of one identity take one place where others speak`() {
+    #expect(heard(liars: 3, of: .zero) { _, _ in 0 } == [500, 500, 0])
+    #expect(heard(liars: 16, of: .zero) { _, _ in 0 } == [500, 500, 0])
+    #expect(heard(liars: 3) { _, _ in 0 } == [0, 0, 0])
+  }
+
+  /// A person may have two programs in a channel, and nobody else may speak.
+  @Test func `seats of one identity have all places that others leave`() {
+    let relay = Relay()
+    for uid in 1...3 as ClosedRange<UInt32> { relay.join(uid, of: .zero) }
+    relay.join(4, of: PeerID(word0: 4, word1: 0, word2: 0, word3: 0))
+    relay.join(9, .audience)
+    for step in 0..<100 {
+      for uid in 1...3 as ClosedRange<UInt32> {
+        relay.speak(uid, UInt16(step * 2), level: UInt8(20 + uid * 10))
+      }
+      if step >= 50 { relay.speak(4, UInt16(step * 2), level: 80) }
+      relay.run(.milliseconds(20))
+    }
+    let counts = (1...4 as ClosedRange<UInt32>).map { relay.heard(9, of: $0).count }
+    #expect(counts[0] == 100 && counts[1] == 100 && counts[3] == 50, "\(counts)")
+    #expect(counts[2] >= 50 && counts[2] <= 51, "\(counts)")
+  }
+
+  /// Method: a host became audience, and shows no newer grant. Goal: it is heard no more, by no
+  /// grant of before; it hears the others, and is a host by a newer one.
+  @Test func `who became audience is not heard by the grant of before`() {
+    let relay = Relay()
+    func claim(_ role: MemberRole, expires: UInt64) -> SeatClaim {
+      SeatClaim(channel: Relay.tea, uid: 1, role: role, expires: expires)
+    }
+    relay.hub.reserve(1, for: claim(.host, expires: 2000), card: [1])
+    relay.hub.confirm(1)
+    relay.join(2)
+    relay.speak(1, 0)
+    let channel = EndedSeat.hosts(of: Relay.tea)
+    #expect(relay.hub.end(EndedSeat(channel: channel, uid: 1, until: 1999)) == nil)
+    relay.speak(1, 2)
+    #expect(relay.heard(2, of: 1).count == 2 && relay.hub.counters.hostsEnded == 0)
+    #expect(relay.hub.end(EndedSeat(channel: channel, uid: 1, until: 2500)) == nil)
+    relay.speak(1, 4)
+    #expect(relay.heard(2, of: 1).count == 2 && relay.hub.counters.hostsEnded == 1)
+    relay.speak(2, 0)
+    #expect(relay.heard(1, of: 2).count == 1 && relay.hub.takenCount == 2)
+    #expect(!relay.hub.renew(1, by: claim(.host, expires: 2500)))
+    #expect(relay.hub.refuse(claim(.host, expires: 2500)) == .ended)
+    #expect(relay.hub.renew(1, by: claim(.audience, expires: 2500)))
+    #expect(relay.hub.renew(1, by: claim(.host, expires: 2501)))
+    relay.speak(1, 6)
+    #expect(relay.heard(2, of: 1).count == 3)
   }
 
   /// Goal: one liar takes one place at the most, and has it only while it says so.

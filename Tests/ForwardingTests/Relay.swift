@@ -68,11 +68,11 @@ final class Relay {
   /// A member whose slot is its uid.
   func join(
     _ slot: UInt32, _ role: MemberRole = .host, uid: UInt32? = nil, in channel: Bytes32 = tea,
-    takesData: Bool = true, takesUnsentCounts: Bool = true, loudest: Int = 0,
-    from prefixes: SeatPrefixes? = nil
+    of member: PeerID? = nil, takesData: Bool = true, takesUnsentCounts: Bool = true,
+    loudest: Int = 0, from prefixes: SeatPrefixes? = nil
   ) {
     hub.reserve(
-      slot, for: SeatClaim(channel: channel, uid: uid ?? slot, role: role),
+      slot, for: SeatClaim(channel: channel, uid: uid ?? slot, role: role), of: member,
       card: [UInt8(truncatingIfNeeded: slot)], takesData: takesData,
       takesUnsentCounts: takesUnsentCounts, loudest: loudest, from: prefixes)
     hub.confirm(slot)

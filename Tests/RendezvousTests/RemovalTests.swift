@@ -50,7 +50,7 @@ struct RemovalTests {
 
   private func join(
     _ client: TestClient, _ server: Server, scope: String, stay: UInt64 = 1,
-    life: UInt64 = 3_600_000
+    life: UInt64 = 3_600_000, as role: MemberRole = .host
   ) {
     server.join(client)
     let claims = TokenClaims(
@@ -61,7 +61,7 @@ struct RemovalTests {
       client, server, stay: stay,
       .join(
         ChannelJoin(
-          role: .host, uid: 0, key: Self.key.publicKey.bytes, name: tea.name, token: token)))
+          role: role, uid: 0, key: Self.key.publicKey.bytes, name: tea.name, token: token)))
   }
 
   private func notices(_ client: TestClient) -> [ChannelNotice.Content] {
@@ -105,6 +105,55 @@ struct RemovalTests {
     // Who just leaves ends its own session.
     ask(alice, server, .leave)
     #expect(seatsEnded == [first])
+  }
+
+  /// Method: each joins, is granted a seat, and leaves or comes with a new stay. None says anything
+  /// to its relay.
+  @Test func `a host that leaves keeps no seat, and of listeners nothing is said`() throws {
+    let server = server()
+    try register(at: server)
+    join(alice, server, scope: "host audience")
+    ask(alice, server, number: 1, .relay)
+    ask(alice, server, .leave)
+    let first = try #require(uid(alice))
+    #expect(seatsEnded.map(\.uid) == [first] && seatsEnded.map(\.channel) == [tea.id])
+    // The same program has a new stay, again and again: of its seats one is left.
+    for stay in UInt64(2)...4 {
+      join(bob, server, scope: "host", stay: stay)
+      ask(bob, server, stay: stay, number: 1, .relay)
+    }
+    let uids = notices(bob).compactMap { notice in
+      if case .welcome(let welcome) = notice { welcome.uid } else { nil }
+    }
+    #expect(uids.count == 3 && seatsEnded.map(\.uid) == [first] + uids.dropLast())
+    // Who has no seat, and a listener.
+    relay.messages = []
+    join(alice, server, scope: "host audience", stay: 5)
+    ask(alice, server, stay: 5, .leave)
+    join(alice, server, scope: "host audience", stay: 6, as: .audience)
+    ask(alice, server, stay: 6, number: 1, .relay)
+    ask(alice, server, stay: 6, .leave)
+    #expect(seatsEnded.isEmpty)
+  }
+
+  /// Goal: a host that becomes audience is heard for 1.3 s more at the most.
+  @Test func `a relay is told who is a host no more`() throws {
+    let server = server()
+    try register(at: server)
+    join(alice, server, scope: "host audience")
+    ask(alice, server, number: 1, .relay)
+    // There and back: to its program nothing may have changed.
+    ask(alice, server, number: 2, .role(.audience))
+    ask(alice, server, number: 3, .role(.host))
+    for _ in 0..<10 { ask(alice, server, .sync(RosterPosition(epoch: 0, revision: 0))) }
+    #expect(seatsEnded.isEmpty)
+    ask(alice, server, number: 4, .role(.audience))
+    server.run(.milliseconds(700))
+    #expect(seatsEnded.isEmpty)
+    server.run(.milliseconds(400))
+    let ended = try #require(seatsEnded.first)
+    #expect(ended.channel == EndedSeat.hosts(of: tea.id) && ended.uid == uid(alice))
+    #expect(seatsEnded.count == 1)
   }
 
   /// Bans and ended seats of all channels are remembered in one place.

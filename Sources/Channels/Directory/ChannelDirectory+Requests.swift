@@ -58,7 +58,8 @@ extension ChannelDirectory {
     if bans.contains(program.id, in: identity.id, now: arrival.now) { return .banned }
     guard let place = place(of: identity.id), let room = rooms[place] else {
       let hasRoom =
-        channelCount < limits.channels && counts.hasRoom(for: program, at: arrival.source, limits)
+        channelCount < limits.channels && counts.hasRoomToMake(at: arrival.source, limits)
+        && counts.hasRoom(for: program, at: arrival.source, limits)
       return hasRoom ? nil : .tooManyChannels
     }
     // Those that would make room for it.
@@ -68,10 +69,8 @@ extension ChannelDirectory {
       guard wish.isGranted || holder.program.id == program.id else { return .uidTaken }
       leaving.append(holder)
     }
-    if leaving.isEmpty {
-      guard counts.hasRoom(for: program, at: arrival.source, limits) else {
-        return .tooManyChannels
-      }
+    guard counts.hasRoom(for: program, at: arrival.source, after: leaving, limits) else {
+      return .tooManyChannels
     }
     guard room.members.count - leaving.count < limits.members else { return .channelFull }
     let hosts = room.hostCount - leaving.count { $0.stated.role == .host }
@@ -83,7 +82,7 @@ extension ChannelDirectory {
     _ arrival: Arrival
   ) {
     let now = arrival.now
-    let place = place(of: identity.id) ?? makeRoom(identity)
+    let place = place(of: identity.id) ?? makeRoom(identity, by: arrival.source)
     if let former = rooms[place]?.member(arrival.program) {
       remove(former.uid, .left, in: place, now: now)
     }
@@ -100,6 +99,7 @@ extension ChannelDirectory {
     member.token = join.token
     member.grant = grant
     member.expires = grant.map { now + $0.life }
+    expelled.reclaimSeat(of: &member, in: rooms[place], limits, now: now)
     rooms[place]?.insert(member, limits)
     counts.add(member.program, at: member.source)
     counters.joins &+= 1
@@ -195,6 +195,12 @@ extension ChannelDirectory {
     rooms[place]?.relay = relay
   }
 
+  /// A member is given a grant for a seat, good until `end`.
+  package mutating func handleGrant(of seat: SeatClaim, until end: Instant) {
+    guard let place = place(of: seat.channel) else { return }
+    rooms[place]?[seat.uid]?.grantedUntil = end
+  }
+
   package mutating func answer(
     _ request: ChannelRequest, _ grant: ChannelRelayGrant, to program: ChannelProgram
   ) {
@@ -251,7 +257,11 @@ extension ChannelDirectory {
       return .token(.scope)
     }
     if role == .host, room.hostCount >= limits.hosts { return .tooManyHosts }
-    rooms[place]?.setRole(role, of: member.uid, limits)
+    let isPaced = rooms[place]?[member.uid]?.roleMeter.admit(
+      perSecond: limits.rolesPerSecond, burst: limits.roleBurst,
+      nanoseconds: arrival.now.nanoseconds)
+    guard isPaced == true else { return .tooManyRequests }
+    rooms[place]?.setRole(role, of: member.uid, limits, now: arrival.now)
     noteChange(in: place, now: arrival.now)
     return .done
   }

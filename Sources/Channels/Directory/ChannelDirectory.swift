@@ -27,7 +27,7 @@ package struct ChannelDirectory: Sendable {
   /// Bans that whoever owns this has not written down yet.
   private var newBans: [ChannelBan] = []
   /// Members that have lost the right to be there, of which whoever owns this does not know yet.
-  private var expelled: [ExpelledMember] = []
+  var expelled = ExpelledMembers()
   /// The highest that was given.
   package private(set) var lastJoinNumber: UInt64 = 0
   /// Members of other nodes are heard; always where there are none.
@@ -99,7 +99,8 @@ package struct ChannelDirectory: Sendable {
   package mutating func removeNewBan() { _ = newBans.popLast() }
 
   /// The next member that was removed or banned, whose token has ended, or whose uid another one
-  /// has: it may have a seat at a relay.
+  /// has: it may have a seat at a relay. Or a host that has left its seat, or has become audience:
+  /// the channel is `EndedSeat.hosts(of:)` then.
   package mutating func pollExpelled() -> ExpelledMember? { expelled.popLast() }
 
   package var nextDeadline: Instant? {
@@ -111,7 +112,9 @@ package struct ChannelDirectory: Sendable {
   /// Keeps an identity out of a channel, and puts out who is in it. Of two ends the later counts.
   package mutating func ban(_ id: PeerID, from channel: Bytes32, until end: Instant, now: Instant) {
     bans.insert(ChannelBan(channel: channel, id: id, until: end), limits, now: now)
-    guard let place = places[channel], let room = rooms[place] else { return }
+    let room = places[channel].flatMap { rooms[$0] }
+    expelled.endLostSeat(of: id, in: channel, room)
+    guard let place = places[channel], let room else { return }
     for member in room.members where member.stated.id == id {
       remove(member.uid, .banned, in: place, now: now)
     }
@@ -163,9 +166,11 @@ package struct ChannelDirectory: Sendable {
     newBans.append(ban)
   }
 
-  mutating func makeRoom(_ identity: ChannelIdentity) -> Int {
+  mutating func makeRoom(_ identity: ChannelIdentity, by maker: ChannelSource) -> Int {
     roomCount &+= 1
-    let room = ChannelRoom(identity, epoch: UInt64(roomCount) << 32 | UInt64(life))
+    let epoch = UInt64(roomCount) << 32 | UInt64(life)
+    let room = ChannelRoom(identity, epoch: epoch, by: maker)
+    counts.addChannel(by: maker)
     let place = free.popLast() ?? rooms.count
     if place == rooms.count { rooms.append(room) } else { rooms[place] = room }
     places[identity.id] = place
@@ -232,6 +237,12 @@ package struct ChannelDirectory: Sendable {
       guard let room = rooms[place] else { continue }
       for member in room.members {
         look(at: member, in: place, room, now: now)
+        if rooms[place]?.endHosting(of: member.uid, now: now) == true {
+          expelled.append(
+            ExpelledMember(
+              channel: EndedSeat.hosts(of: room.identity.id), uid: member.uid,
+              source: member.source))
+        }
         let end = silenceEnd(of: member)
         if end > now { next = min(next, end) }
       }
@@ -264,15 +275,17 @@ package struct ChannelDirectory: Sendable {
   /// Ends a membership; whoever lost it is told, unless it asked for it or is not heard.
   mutating func remove(_ uid: UInt32, _ departure: Departure, in place: Int, now: Instant) {
     guard let channel = rooms[place]?.identity.id,
-      let member = rooms[place]?.remove(uid, departure, limits)
+      let member = rooms[place]?.remove(uid, departure, limits), let room = rooms[place]
     else { return }
     counts.remove(member.program, at: member.source)
     counters.departures &+= 1
     if !departure.isOrdinary {
       send(.gone(stay: member.stay, departure), channel, to: member.program)
+      let isRemoval = departure == .removed || departure == .banned
       expelled.append(
-        ExpelledMember(
-          channel: channel, uid: uid, departure: departure, source: member.source))
+        ExpelledMember(channel: channel, uid: uid, source: isRemoval ? nil : member.source))
+    } else {
+      expelled.handleDeparture(of: member, departure, from: room, limits, now: now)
     }
     noteChange(in: place, now: now)
   }
@@ -280,16 +293,8 @@ package struct ChannelDirectory: Sendable {
   mutating func forgetIfEmpty(_ place: Int) {
     guard let room = rooms[place], room.isEmpty else { return }
     places[room.identity.id] = nil
+    counts.removeChannel(by: room.maker)
     rooms[place] = nil
     free.append(place)
   }
-}
-
-/// A member that has lost the right to be in a channel.
-package struct ExpelledMember: Sendable {
-  package let channel: Bytes32
-  package let uid: UInt32
-  package let departure: Departure
-  /// Where it came from.
-  package let source: ChannelSource
 }

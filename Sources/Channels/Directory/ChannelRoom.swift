@@ -21,9 +21,22 @@ struct RoomMember {
   var isBehind = false
   /// Another program of its identity has come since: it may be this one, started anew.
   var isFollowed = false
+  /// Until when the grant for a seat at a relay that it was given last is good; `nil` where no
+  /// RELAY of it was answered.
+  var grantedUntil: Instant?
+  /// When its relay is told that it is no host any more: it has become audience.
+  var hostingEnd: Instant?
+  /// All its requests, and those that change its role.
   var meter = RequestMeter()
+  var roleMeter = RequestMeter()
 
   var uid: UInt32 { stated.uid }
+
+  /// Whether a grant of it may be good.
+  func hasSeat(now: Instant) -> Bool { grantedUntil.map { $0 > now } ?? false }
+
+  /// Whether its relay may take it for a host.
+  var isHeardAsHost: Bool { stated.role == .host || hostingEnd != nil }
 }
 
 /// One channel at a rendezvous: its members, and the latest changes of its roster.
@@ -31,6 +44,8 @@ struct ChannelRoom {
   let identity: ChannelIdentity
   /// Which life of the channel.
   let epoch: UInt64
+  /// Where the member was that came first: the channel counts for that address until it ends.
+  let maker: ChannelSource
   private(set) var revision: UInt64 = 0
   /// By rising uid.
   private(set) var members: [RoomMember] = []
@@ -42,12 +57,15 @@ struct ChannelRoom {
   /// What the members were told of, and when.
   private(set) var pushed: UInt64 = 0
   private var lastPush: Instant?
+  /// Somebody must not hear the others any more, and they do not know.
+  private var isUrgent = false
   /// The one that its members were granted last: who comes is to be where they are.
   var relay: PeerID?
 
-  init(_ identity: ChannelIdentity, epoch: UInt64) {
+  init(_ identity: ChannelIdentity, epoch: UInt64, by maker: ChannelSource) {
     self.identity = identity
     self.epoch = epoch
+    self.maker = maker
   }
 
   // MARK: - Members
@@ -88,6 +106,7 @@ struct ChannelRoom {
     if member.stated.role == .host { hostCount -= 1 }
     judgeFollowers(of: member.stated.id)
     append(.gone(uid: uid, departure), limits)
+    if departure.endsRight { isUrgent = true }
     if departure != .left, departure != .lost {
       if departed.count >= limits.departed { departed.removeFirst() }
       departed.append((member.stay, departure))
@@ -103,12 +122,24 @@ struct ChannelRoom {
     }
   }
 
-  mutating func setRole(_ role: MemberRole, of uid: UInt32, _ limits: ChannelLimits) {
+  mutating func setRole(
+    _ role: MemberRole, of uid: UInt32, _ limits: ChannelLimits, now: Instant
+  ) {
     guard var member = self[uid], member.stated.role != role else { return }
     hostCount += role == .host ? 1 : -1
     member.stated.role = role
+    // Until then a host that asks for its former role back has lost nothing at its relay.
+    let isSeated = role == .audience && member.hasSeat(now: now)
+    member.hostingEnd = isSeated ? now + limits.hostingGrace : nil
     self[uid] = member
     append(.present(member.stated), limits)
+  }
+
+  /// Whether a relay is to be told that a member is no host any more; it is told once.
+  mutating func endHosting(of uid: UInt32, now: Instant) -> Bool {
+    guard let end = self[uid]?.hostingEnd, end <= now else { return false }
+    self[uid]?.hostingEnd = nil
+    return true
   }
 
   /// Marks a member as heard; `nil` if it is none, or of another stay.
@@ -177,7 +208,17 @@ struct ChannelRoom {
   /// When the members are to be told of what has changed; `nil` if they have been.
   func pushDue(_ limits: ChannelLimits) -> Instant? {
     guard pushed < revision else { return nil }
-    return lastPush.map { $0 + limits.pushInterval } ?? .zero
+    // A full message costs no more sooner, and of the changes only the newest are kept.
+    let isFull = revision - pushed >= RosterChanges.limit
+    let wait = isFull || isUrgent ? limits.pushInterval : pushInterval(limits)
+    return lastPush.map { $0 + wait } ?? .zero
+  }
+
+  /// From one push to the next: in proportion to the copies that it makes.
+  private func pushInterval(_ limits: ChannelLimits) -> Duration {
+    let share = max(1, limits.promptMembers)
+    guard members.count > share else { return limits.pushInterval }
+    return min(limits.pushInterval * members.count / share, limits.longestPushInterval)
   }
 
   /// What the members were not told of yet: they count as told now.
@@ -191,6 +232,7 @@ struct ChannelRoom {
       pushed += UInt64(changes.changes.count)
     }
     lastPush = now
+    isUrgent = false
     return notices
   }
 
@@ -203,5 +245,16 @@ struct ChannelRoom {
       if members[middle].uid < uid { low = middle + 1 } else { high = middle }
     }
     return low
+  }
+}
+
+extension Departure {
+  /// Whether others are to make fresh keys at once. A newer stay that has the uid is the same
+  /// identity's, unless a token says otherwise.
+  fileprivate var endsRight: Bool {
+    switch self {
+    case .expired, .removed, .banned: true
+    case .left, .lost, .replaced: false
+    }
   }
 }

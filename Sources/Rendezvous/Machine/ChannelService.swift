@@ -91,6 +91,7 @@ struct ChannelService {
       }
     }
     directory.setRelay(relay, of: seat.channel)
+    directory.handleGrant(of: seat, until: now + .milliseconds(Int64(RelayTable.grantLife)))
     guard node == 0 else {
       return relays.ask(
         node, for: seat, at: relay, to: program, from: settings.identity.id.word0,
@@ -165,8 +166,7 @@ struct ChannelService {
   /// their grants end: all that is remembered for the channels of others would go for them.
   private mutating func expel(_ unixMilliseconds: UInt64, now: Instant) {
     while let member = directory.pollExpelled() {
-      let isRemoval = member.departure == .removed || member.departure == .banned
-      guard isRemoval || endings.admit(member.source, now: now) else {
+      if let source = member.source, !endings.admit(source, now: now) {
         endingsNotTold &+= 1
         continue
       }
@@ -197,7 +197,7 @@ struct ChannelService {
   ) {
     guard let hub, let seat = grant?.seat else { return }
     hub.reserve(
-      slot, for: seat, card: payload.card.bytes,
+      slot, for: seat, of: payload.card.id, card: payload.card.bytes,
       takesData: payload.abilities.contains(.channelData),
       takesUnsentCounts: payload.abilities.contains(.unsentCounts),
       loudest: Int(payload.loudest), from: SeatPrefixes(of: address, hash))

@@ -44,6 +44,12 @@ package struct EndedSeat: Hashable, Sendable {
     self.until = until
   }
 
+  /// The ID that stands for a channel where a member may keep its seat, and is no host any more:
+  /// each bit inverted. To a relay that does not know it, it is a channel that is not there.
+  package static func hosts(of channel: Bytes32) -> Bytes32 {
+    Bytes32(InlineArray { index in ~channel.storage[index] })
+  }
+
   @_lifetime(reader: copy reader)
   init(parsing reader: inout ByteReader) throws(WireError) {
     channel = try Bytes32(parsing: &reader, "channel")

@@ -316,7 +316,10 @@ final class ChannelTrial {
       send(.notice(notice, end, session: end.session))
     }
     var ended: [EndedSeat] = []
-    while let (room, uid) = directory.pollExpelled() {
+    while let member = directory.pollExpelled() {
+      let (room, uid) = (member.channel, member.uid)
+      // As if its relay had not heard of who left: that one is sent everything still.
+      if ends.contains(where: { $0.lingers && $0.machine?.settings.own.uid == uid }) { continue }
       ended.append(EndedSeat(channel: room, uid: uid, until: unixMilliseconds + 600_000))
     }
     if !ended.isEmpty { relay.endSeats(ended, now: now) }
@@ -336,6 +339,7 @@ final class ChannelTrial {
           unixMilliseconds: unixMilliseconds, now: now)
       }
       guard let seat = directory.seat(for: request, from: end.program, now: now) else { return }
+      directory.handleGrant(of: seat, until: now + .seconds(600))
       directory.answer(request, grant(seat, to: end.program.id), to: end.program)
     case .notice(let notice, let end, let session):
       guard session != 0, session == end.session, !end.lingers else { return }
