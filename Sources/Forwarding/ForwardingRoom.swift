@@ -46,8 +46,8 @@ final class ForwardingRoom {
   }
   /// Hosts that publish.
   private(set) var hostCount = 0
-  /// Whether two of them are of one identity.
-  private var hasTwins = false
+  /// Those of whose identity there is another one, a bit each.
+  private var twins: UInt64 = 0
   /// Hosts whose pictures are kept.
   var pictureSourceCount: Int { seats.count { $0.pictures.store != nil } }
   func waitingSeat(of uid: UInt32) -> Seat? { waiting[uid] }
@@ -83,8 +83,13 @@ final class ForwardingRoom {
   }
 
   private func lookForTwins() {
-    let members = sources.compactMap { $0?.told.member }
-    hasTwins = Set(members).count < members.count
+    var places: [PeerID: Int] = [:]
+    twins = 0
+    for (place, seat) in sources.enumerated() {
+      guard let member = seat?.told.member else { continue }
+      if let first = places[member] { twins |= 1 << UInt64(first) | 1 << UInt64(place) }
+      places[member] = places[member] ?? place
+    }
   }
 
   /// Gives a host that publishes its number; `false` if there is none left. A number is used again
@@ -144,7 +149,9 @@ final class ForwardingRoom {
 
   /// How many hosts of its identity that speak are louder.
   private func turn(of seat: Seat, _ limits: ForwardingLimits, now: Instant) -> Int {
-    guard hasTwins, let member = seat.told.member else { return 0 }
+    guard twins >> UInt64(seat.source &- 1) & 1 == 1, let member = seat.told.member else {
+      return 0
+    }
     var count = 0
     for case .some(let other) in sources where other !== seat && other.told.member == member {
       guard other.voice.isSpeaking(pause: limits.speechPause, now: now) else { continue }

@@ -168,10 +168,11 @@ extension ChannelDirectory {
     }
   }
 
-  /// What somebody who asks for a relay is here; `nil` if it is no member, or asks too often.
+  /// What somebody who asks for a relay is here, and where it came from; `nil` if it is no member,
+  /// or asks too often.
   package mutating func seat(
     for request: ChannelRequest, from program: ChannelProgram, now: Instant
-  ) -> SeatClaim? {
+  ) -> (claim: SeatClaim, source: ChannelSource)? {
     guard let place = place(of: request.channel),
       let uid = rooms[place]?.hear(program, stay: request.stay, now: now),
       var member = rooms[place]?[uid]
@@ -181,7 +182,7 @@ extension ChannelDirectory {
       return nil
     }
     rooms[place]?[uid] = member
-    return SeatClaim(channel: request.channel, uid: uid, role: member.stated.role)
+    return (SeatClaim(channel: request.channel, uid: uid, role: member.stated.role), member.source)
   }
 
   /// The relay that members of a channel were granted last.

@@ -113,7 +113,7 @@ package struct ChannelDirectory: Sendable {
   package mutating func ban(_ id: PeerID, from channel: Bytes32, until end: Instant, now: Instant) {
     bans.insert(ChannelBan(channel: channel, id: id, until: end), limits, now: now)
     let room = places[channel].flatMap { rooms[$0] }
-    expelled.endLostSeat(of: id, in: channel, room)
+    expelled.endLostSeat(of: id, in: channel)
     guard let place = places[channel], let room else { return }
     for member in room.members where member.stated.id == id {
       remove(member.uid, .banned, in: place, now: now)
@@ -237,11 +237,11 @@ package struct ChannelDirectory: Sendable {
       guard let room = rooms[place] else { continue }
       for member in room.members {
         look(at: member, in: place, room, now: now)
-        if rooms[place]?.endHosting(of: member.uid, now: now) == true {
+        if member.hostingEnd != nil, rooms[place]?.endHosting(of: member.uid, now: now) == true {
           expelled.append(
             ExpelledMember(
               channel: EndedSeat.hosts(of: room.identity.id), uid: member.uid,
-              source: member.source))
+              source: member.source, isOrdinary: true))
         }
         let end = silenceEnd(of: member)
         if end > now { next = min(next, end) }

@@ -109,6 +109,8 @@ package struct ExpelledMember: Sendable {
   package let uid: UInt32
   /// Where it came from; `nil` where it was removed: that is counted where it is asked for.
   package let source: ChannelSource?
+  /// A host that left, or became audience.
+  package var isOrdinary = false
 }
 
 /// Members whose seats at relays are to end, and hosts that were lost while theirs may be good: of
@@ -138,17 +140,19 @@ struct ExpelledMembers {
     let channel = room.identity.id
     guard member.isHeardAsHost, let until = member.grantedUntil, until > now else { return }
     guard departure == .lost else {
-      return append(ExpelledMember(channel: channel, uid: member.uid, source: member.source))
+      let ended = ExpelledMember(
+        channel: channel, uid: member.uid, source: member.source, isOrdinary: true)
+      return append(ended)
     }
     let place = ChannelBan.Place(channel: channel, id: member.stated.id)
-    if let former = lost[place], former.uid != member.uid { end(former, room) }
+    if let former = lost[place], former.uid != member.uid { end(former) }
     lost[place] = Seat(
       channel: channel, uid: member.uid, source: member.source, until: until)
     guard lost.count > limits.lostHosts else { return }
     lost = lost.filter { $0.value.until > now }
     let first = lost.min { $0.value.until < $1.value.until }
     guard lost.count > limits.lostHosts, let first else { return }
-    end(first.value, room)
+    end(first.value)
     lost[first.key] = nil
   }
 
@@ -160,23 +164,22 @@ struct ExpelledMembers {
     guard let channel = room?.identity.id else { return }
     let place = ChannelBan.Place(channel: channel, id: member.stated.id)
     guard let seat = lost.removeValue(forKey: place), seat.until > now else { return }
-    guard seat.uid == member.uid else { return end(seat, room) }
+    guard seat.uid == member.uid else { return end(seat) }
     member.grantedUntil = seat.until
     if member.stated.role == .audience { member.hostingEnd = now + limits.hostingGrace }
   }
 
   /// An identity is kept out of a channel: what it was granted before it was lost is over, too.
-  mutating func endLostSeat(of id: PeerID, in channel: Bytes32, _ room: ChannelRoom?) {
+  mutating func endLostSeat(of id: PeerID, in channel: Bytes32) {
     let seat = lost.removeValue(forKey: ChannelBan.Place(channel: channel, id: id))
-    if let seat { end(seat, room, isRemoval: true) }
+    if let seat { end(seat, isRemoval: true) }
   }
 
-  /// Whoever has the uid of a lost host now has its seat, too.
-  private mutating func end(_ seat: Seat, _ room: ChannelRoom?, isRemoval: Bool = false) {
-    let isTaken = room?.identity.id == seat.channel && room?[seat.uid] != nil
-    if isTaken { return }
+  /// Somebody else may have the uid by now: whoever that is gets another grant.
+  private mutating func end(_ seat: Seat, isRemoval: Bool = false) {
     append(
       ExpelledMember(
-        channel: seat.channel, uid: seat.uid, source: isRemoval ? nil : seat.source))
+        channel: seat.channel, uid: seat.uid, source: isRemoval ? nil : seat.source,
+        isOrdinary: true))
   }
 }

@@ -238,6 +238,8 @@ struct OpenBatch {
   private var open: [Registration] = []
   /// By slot: at most one a session.
   private var lost: [UInt32: Registration] = [:]
+  /// Whose the names are that were lost. Of one batch: nothing is promised until it is written.
+  private var names: [PeerName: PeerID] = [:]
   /// The card that was written last: written once more it shows whether the store writes again.
   private var card: (entry: PendingRegistrations.Entry, id: PeerID, isQuiet: Bool)?
   /// What the store counted when it was last looked at.
@@ -292,7 +294,10 @@ struct OpenBatch {
       if let name = registration.name, store.isOwned(name, by: registration.id) {
         registration.name = nil
       }
-      if registration.name != nil, client.isThere(in: registry) { nameless.append(client.slot) }
+      if let name = registration.name {
+        names[name] = names[name] ?? registration.id
+        if client.isThere(in: registry) { nameless.append(client.slot) }
+      }
       lost[client.slot] = registration
     }
     open.removeAll()
@@ -303,14 +308,13 @@ struct OpenBatch {
   ///
   /// - Parameter now: Seconds since 1970.
   mutating func writeAgain(in store: any RegistrationStore, now: UInt64) throws(StoreFailure) {
-    for slot in lost.keys.sorted() {
-      if let entry = lost[slot], let name = entry.name {
-        _ = try store.bind(name, to: entry.id, now: now)
-      }
+    for (name, id) in names.sorted(by: { $0.key.description < $1.key.description }) {
+      _ = try store.bind(name, to: id, now: now)
     }
     if let card { try store.keep(card.entry, of: card.id, seen: now, isQuiet: card.isQuiet) }
     try store.commit()
     close()
+    names.removeAll()
     failure = nil
   }
 

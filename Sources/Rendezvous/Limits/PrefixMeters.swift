@@ -158,11 +158,14 @@ struct EndingMeters {
     self.rates = rates
   }
 
+  func allows(_ source: ChannelSource, now: Instant) -> Bool {
+    table.meter(of: source.host).allows(rates.host, now: now)
+      && table.meter(of: source.network).allows(rates.network, now: now)
+  }
+
   /// Whether one more fits; if so it is counted.
   mutating func admit(_ source: ChannelSource, now: Instant) -> Bool {
-    guard table.meter(of: source.host).allows(rates.host, now: now),
-      table.meter(of: source.network).allows(rates.network, now: now)
-    else { return false }
+    guard allows(source, now: now) else { return false }
     _ = table.admit(source.host, rates.host, now: now)
     return table.admit(source.network, rates.network, now: now)
   }

@@ -102,13 +102,13 @@ package struct ServerLimits: Sendable {
   package var newCards = PrefixRates(
     host: Rate(perDay: 1024), site: Rate(perDay: 4096), network: Rate(perDay: 16_384))
   /// Removals from channels by one source: bans of a day (16 384) and seats that ended within ten
-  /// minutes (4096, at a relay 16 384) are remembered for all channels in one place.
+  /// minutes (8192, at a relay 16 384) are remembered for all channels in one place.
   package var removals = PrefixRates(
     host: Rate(perDay: 512, burst: 64), site: Rate(perDay: 1024, burst: 128),
     network: Rate(perDay: 2048, burst: 256))
-  /// Memberships of one source that end because a token does, or for a newer stay: their seats are
-  /// remembered in the same place. Nobody who shares an address with 128 others of a channel whose
-  /// tokens end at one moment notices it.
+  /// Memberships of one source that end because a token does, or for a newer stay, and, apart from
+  /// them, hosts that left: their seats are remembered in the same place. Tokens of 128 members
+  /// behind one address may end at one moment.
   package var endings = PrefixRates(
     host: Rate(perDay: 21_600, burst: 128), site: Rate(perDay: 43_200, burst: 256),
     network: Rate(perDay: 86_400, burst: 512))

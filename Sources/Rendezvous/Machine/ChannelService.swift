@@ -14,8 +14,9 @@ struct ChannelService {
   var offers = RelayOffers()
   /// Requests about channels of other nodes, by source.
   var passages: PrefixMeters
-  /// Memberships that ended without a removal, by source.
+  /// Memberships that ended by a token or a newer stay, by source; and hosts that are none now.
   private var endings: EndingMeters
+  private var hostEndings: EndingMeters
   private(set) var endingsNotTold: UInt64 = 0
   /// `nil` in a server that is no relay.
   let hub: ForwardingHub?
@@ -32,6 +33,7 @@ struct ChannelService {
     self.hash = hash
     passages = PrefixMeters(limit: Self.sources, hash: hash)
     self.endings = EndingMeters(limit: Self.sources, endings)
+    hostEndings = EndingMeters(limit: Self.sources, endings)
   }
 
   var nextDeadline: Instant? { earliest(ownDeadline, hub?.nextDeadline) }
@@ -73,8 +75,13 @@ struct ChannelService {
     _ request: ChannelRequest, lost: PeerID?, to program: ChannelProgram, mayCheck: Bool,
     _ settings: borrowing ServerSettings, now: Instant
   ) {
-    guard let seat = directory.seat(for: request, from: program, now: now) else { return }
-    guard mayCheck else { return directory.answer(request, .tooManyRequests, to: program) }
+    guard let (seat, source) = directory.seat(for: request, from: program, now: now) else {
+      return
+    }
+    // No host is given a seat that could not be ended when it leaves.
+    guard mayCheck, seat.role == .audience || hostEndings.allows(source, now: now) else {
+      return directory.answer(request, .tooManyRequests, to: program)
+    }
     let kept = directory.relay(of: seat.channel)
     guard var (relay, node) = relays.place(of: seat.channel, kept: kept) else {
       if relays.others.isIncomplete { return }
@@ -166,12 +173,18 @@ struct ChannelService {
   /// their grants end: all that is remembered for the channels of others would go for them.
   private mutating func expel(_ unixMilliseconds: UInt64, now: Instant) {
     while let member = directory.pollExpelled() {
-      if let source = member.source, !endings.admit(source, now: now) {
+      guard isTold(member, now: now) else {
         endingsNotTold &+= 1
         continue
       }
       relays.end(member.uid, of: member.channel, unixMilliseconds: unixMilliseconds)
     }
+  }
+
+  private mutating func isTold(_ member: ExpelledMember, now: Instant) -> Bool {
+    guard let source = member.source else { return true }
+    return member.isOrdinary
+      ? hostEndings.admit(source, now: now) : endings.admit(source, now: now)
   }
 
   func source(of address: SocketAddress) -> ChannelSource {

@@ -21,7 +21,7 @@ struct RelayTable {
   private var entries: [Entry] = []
   /// Seats that are over, of ten minutes: no network ends more than a third of so many
   /// (`ServerLimits.removals` and `endings`).
-  private var ended = EndedSeats(limit: 4096)
+  private var ended = EndedSeats(limit: 8192)
   /// The same as the nodes that ended them have said it: what comes again is known by it.
   /// As many as a relay remembers: what is forgotten here would be news when it is repeated.
   private var said = EndedSeats(limit: 16_384)

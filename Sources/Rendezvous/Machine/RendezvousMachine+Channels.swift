@@ -66,11 +66,13 @@ extension RendezvousMachine {
 extension ChannelService {
   /// Sends relays what is for them. What is too much for the queue of one waits for its turn.
   fileprivate static func tellRelays(of machine: inout RendezvousMachine, now: Instant) {
+    if let due = machine.channels.relays.nextDeadline, due > now { return }
     var unsent: [(slot: UInt32, seats: SeatsEnded)] = []
+    var full: Set<UInt32> = []
     for (slot, seats) in machine.channels.relays.pollNews() {
-      let isFull = unsent.contains { $0.slot == slot }
-      let bytes = RendezvousMessage.seatsEnded(seats).bytes
-      if isFull || machine.send(bytes, to: slot, life: AnswerTerms.life, now: now) == nil {
+      let bytes = full.contains(slot) ? [] : RendezvousMessage.seatsEnded(seats).bytes
+      if bytes.isEmpty || machine.send(bytes, to: slot, life: AnswerTerms.life, now: now) == nil {
+        full.insert(slot)
         unsent.append((slot, seats))
       }
     }

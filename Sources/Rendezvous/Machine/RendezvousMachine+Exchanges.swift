@@ -102,11 +102,12 @@ extension RendezvousMachine {
     let resting = registry[slot].resting
     let tag = exchanges.with(index) { exchange -> MessageTag? in
       exchange.wake(resting)
-      exchange.noteMessage(now: now)
       do throws(MessageError) {
-        return try exchange.channel.send(
+        let tag = try exchange.channel.send(
           bytes, on: .rendezvous, life: life, isUrgent: RendezvousMessage.isUrgent(bytes),
           now: now)
+        exchange.noteMessage(now: now)
+        return tag
       } catch {
         return nil
       }

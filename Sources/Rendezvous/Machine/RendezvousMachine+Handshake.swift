@@ -224,7 +224,7 @@ extension RendezvousMachine {
     guard hasRoom(for: payload.presence, of: id, now: now) else {
       return refuse(id, .tooManyPrograms, .tooManyPrograms, from: source, now: now)
     }
-    if let refusal = makeRoom(for: id, payload.presence, source) {
+    if let refusal = makeRoom(for: id, payload.presence, source, now: now) {
       return refuse(id, .full, refusal, from: source, now: now)
     }
     return isNameOwn(payload, ruling.status, now: now)
@@ -271,7 +271,7 @@ extension RendezvousMachine {
   /// Why there is no room for one more session, if there is none. Unconfirmed sessions make room,
   /// and so do those that the new one takes the place of.
   private mutating func makeRoom(
-    for id: PeerID, _ presence: Presence, _ source: SocketAddress
+    for id: PeerID, _ presence: Presence, _ source: SocketAddress, now: Instant
   ) -> ServerEvent.Refusal? {
     while let slot = unconfirmed.excess(for: source, limits) { forgetUnconfirmed(slot) }
     while registry.count >= limits.sessions {
@@ -279,8 +279,10 @@ extension RendezvousMachine {
       forgetUnconfirmed(slot)
     }
     let mayCome =
-      limiter.hasRoom(for: 1, of: source, registry)
-      || registry.gives(place: presence.id, of: id, at: source)
+      limiter.hasRoom(for: 1, of: source, registry) || registry.find(id, presence.id) != nil
+      || !registry.crowded(
+        by: presence.kind, of: id, at: source, period: limits.period, now: now
+      ).isEmpty
     return mayCome ? nil : .sourceFull
   }
 

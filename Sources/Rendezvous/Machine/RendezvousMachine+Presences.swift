@@ -38,7 +38,9 @@ extension RendezvousMachine {
     let all = registry.all(of: id)
     guard all.count >= limits.presencesPerIdentity else { return true }
     return all.contains { registry[$0].presence.id == presence.id }
-      || all.contains { mayGiveWay($0, to: presence.kind, now: now) }
+      || all.contains {
+        registry.mayGiveWay($0, to: presence.kind, period: limits.period, now: now)
+      }
   }
 
   /// Ends the session that a newly confirmed one replaces or crowds out.
@@ -48,14 +50,19 @@ extension RendezvousMachine {
       return close(older, .replaced, .replaced, now: now)
     }
     var all = registry.all(of: id)
-    let near = all.filter { registry.isAt(registry[slot].address, $0) }
-    if !near.isEmpty, !limiter.hasRoom(for: 0, of: registry[slot].address, registry) {
+    let source = registry[slot].address
+    if !limiter.hasRoom(for: 0, of: source, registry),
+      case let near = registry.crowded(
+        by: presence.kind, of: id, at: source, period: limits.period, now: now), !near.isEmpty
+    {
       // There was room only because one of these had it.
       all = near
     } else if all.count < limits.presencesPerIdentity {
       return
     }
-    let yielding = all.filter { mayGiveWay($0, to: presence.kind, now: now) }
+    let yielding = all.filter {
+      registry.mayGiveWay($0, to: presence.kind, period: limits.period, now: now)
+    }
     let candidates = yielding.isEmpty ? all : yielding
     let oldest = candidates.max {
       registry[$0].silence(now: now) < registry[$1].silence(now: now)
@@ -63,16 +70,28 @@ extension RendezvousMachine {
     if let oldest { close(oldest, .limits, .crowdedOut, now: now) }
   }
 
-  /// One of which three PINGs in a row should have been heard since is probably dead; and a guest,
-  /// which is not called, is worth less than a program that is.
-  private func mayGiveWay(_ slot: UInt32, to kind: PresenceKind, now: Instant) -> Bool {
-    let overdue = UInt16(clamping: limits.period.milliseconds * 3 / 1000) &+ 2
-    return registry[slot].silence(now: now) > overdue
-      || (kind.isInvited && registry[slot].presence.kind == .guest)
-  }
 }
 
 extension ClientRegistry {
+  /// Sessions of an identity at the host of `source` that give way where that is full.
+  func crowded(
+    by kind: PresenceKind, of id: PeerID, at source: SocketAddress, period: Duration, now: Instant
+  ) -> [UInt32] {
+    all(of: id).filter {
+      isAt(source, $0) && mayGiveWay($0, to: kind, period: period, now: now)
+    }
+  }
+
+  /// One of which three PINGs in a row should have been heard since is probably dead; and a guest,
+  /// which is not called, is worth less than a program that is.
+  func mayGiveWay(
+    _ slot: UInt32, to kind: PresenceKind, period: Duration, now: Instant
+  ) -> Bool {
+    let overdue = UInt16(clamping: period.milliseconds * 3 / 1000) &+ 2
+    return self[slot].silence(now: now) > overdue
+      || (kind.isInvited && self[slot].presence.kind == .guest)
+  }
+
   /// Those of `all` that a body goes to.
   func destinations(among all: [UInt32], _ presence: PresenceID, now: Instant) -> [UInt32] {
     switch presence {

@@ -93,12 +93,6 @@ struct ClientRegistry {
     all(of: id).first { slab[$0].presence.id == presence }
   }
 
-  /// Whether a new session of `id` takes the place of another: of the same program, or of another
-  /// one at the same host.
-  func gives(place presence: PresenceID, of id: PeerID, at source: SocketAddress) -> Bool {
-    all(of: id).contains { slab[$0].presence.id == presence || isAt(source, $0) }
-  }
-
   /// Whether a session is at the host of `source`.
   func isAt(_ source: SocketAddress, _ slot: UInt32) -> Bool {
     slab[slot].address.limitPrefix == source.limitPrefix

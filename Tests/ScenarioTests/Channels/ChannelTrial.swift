@@ -338,7 +338,8 @@ final class ChannelTrial {
           request, from: end.program, at: ChannelSource(host: 7, network: 8), mayCheck: true,
           unixMilliseconds: unixMilliseconds, now: now)
       }
-      guard let seat = directory.seat(for: request, from: end.program, now: now) else { return }
+      guard let (seat, _) = directory.seat(for: request, from: end.program, now: now)
+      else { return }
       directory.handleGrant(of: seat, until: now + .seconds(600))
       directory.answer(request, grant(seat, to: end.program.id), to: end.program)
     case .notice(let notice, let end, let session):
