@@ -204,12 +204,12 @@ struct RefusalTests {
     #expect(server.gauges.unconfirmedSessions == 0)
   }
 
-  /// Method: five sessions of an address that may have four, and then one of the four again.
-  @Test func `says that it is full, and lets come back who has a session`() {
+  /// `count` clients that say INIT at one address, which may have four sessions.
+  private static func crowd(_ count: Int) -> (server: Server, clients: [TestClient]) {
     var limits = ServerLimits()
     limits.sessionsPerSource = 4
     let server = Server(limits: limits)
-    let clients = (0..<5).map { number in
+    let clients = (0..<count).map { number in
       TestClient(
         UInt64(number + 1), SocketAddress(v4: 10, 4, 0, 1, port: UInt16(2000 + number)))
     }
@@ -217,6 +217,12 @@ struct RefusalTests {
       server.join(client)
       server.run(.milliseconds(60))
     }
+    return (server, clients)
+  }
+
+  /// Method: five sessions of an address that may have four, and then one of the four again.
+  @Test func `says that it is full, and lets come back who has a session`() {
+    let (server, clients) = Self.crowd(5)
     #expect(clients.map(\.isRegistered) == [true, true, true, true, false])
     #expect(clients[4].response?.status == .full)
     #expect(server.events.last == .refused(clients[4].id, .sourceFull, from: clients[4].address))
@@ -228,23 +234,13 @@ struct RefusalTests {
   /// Goal: an identity has no more sessions at a full address than it had, and its programs do not
   /// put out each other.
   @Test func `where there is no room a program takes the place of a silent one alone`() {
-    var limits = ServerLimits()
-    limits.sessionsPerSource = 4
-    let server = Server(limits: limits)
-    let clients = (0..<4).map { number in
-      TestClient(
-        UInt64(number + 1), SocketAddress(v4: 10, 4, 0, 1, port: UInt16(2000 + number)))
-    }
-    for client in clients {
-      server.join(client)
-      server.run(.milliseconds(60))
-    }
+    let (server, clients) = Self.crowd(4)
     let other = TestClient(1, SocketAddress(v4: 10, 4, 0, 1, port: 3000))
     other.presence = Presence(PresenceID(rawValue: 5), .answering)
     server.run(.seconds(2))
     server.join(other)
     #expect(other.response?.status == .full && !other.isRegistered)
-    server.run(limits.period * 3 + .seconds(4), pinging: Array(clients.dropFirst()))
+    server.run(ServerLimits().period * 3 + .seconds(4), pinging: Array(clients.dropFirst()))
     server.join(other)
     #expect(other.isRegistered && server.gauges.clients == 4)
     // Where there is room for it, it has one more.

@@ -200,6 +200,31 @@ struct RemovalTests {
     #expect(seatsEnded.count == 3 && seatsEnded.last?.uid == gone)
   }
 
+  /// Goal: no host has a seat that could not be ended when it leaves.
+  /// Method: one host of an address may be told of, and comes twice; then a listener.
+  @Test func `where no more hosts may be told of none is granted a seat`() throws {
+    var limits = ServerLimits()
+    let one = Rate(perDay: 1)
+    limits.endings = PrefixRates(host: one, site: one, network: one)
+    let server = server(limits: limits)
+    try register(at: server)
+    for stay in UInt64(1)...2 {
+      join(bob, server, scope: "host", stay: stay)
+      ask(bob, server, stay: stay, number: UInt32(stay), .relay)
+      ask(bob, server, stay: stay, .leave)
+    }
+    func grants(_ client: TestClient) -> Int {
+      notices(client).count { if case .relay = $0 { true } else { false } }
+    }
+    let isRefused = notices(bob).contains { notice in
+      if case .result(let result) = notice { result.status == .tooManyRequests } else { false }
+    }
+    #expect(grants(bob) == 1 && isRefused && seatsEnded.count == 1)
+    join(alice, server, scope: "audience", as: .audience)
+    ask(alice, server, number: 1, .relay)
+    #expect(grants(alice) == 1)
+  }
+
   /// Goal: no seat stays open because many ended at one moment.
   /// Method: 1600 of 25 programs, more than the 64 KiB that may wait for a relay hold.
   @Test func `a relay is told of all seats that end at one moment`() throws {
