@@ -124,6 +124,19 @@ import Testing
     }
   }
 
+  /// The loop has 1024 timers: `earshot answer` sets one for each invitation of a transfer.
+  @Test func `an inbox that has reminded gives its timer back`() async throws {
+    try await Self.onLoop { loop in
+      let inbox = try Inbox(on: loop, readsKeys: false)
+      var reader = inbox.inputs.makeAsyncIterator()
+      let feed = inbox.feed
+      for _ in 0..<EventLoop.timerLimit {
+        try inbox.remind(after: .zero) { feed.yield(.wake) }
+        _ = await reader.next()
+      }
+    }
+  }
+
   @Test func `an inbox wakes when it was asked to`() async throws {
     try await Self.onLoop { loop in
       let inbox = try Inbox(on: loop, readsKeys: false)

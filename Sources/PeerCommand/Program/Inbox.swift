@@ -93,8 +93,18 @@ package final class Inbox {
 
   /// Runs `body` once after `wait`, beside the one timer.
   package func remind(after wait: Duration, _ body: @escaping () -> Void) throws(ReactorError) {
-    let reminder = try loop.addTimer { _ in body() }
-    loop.setDeadline(reminder, SystemClock.now + wait)
+    let reminder = Reminder()
+    let token = try loop.addTimer { [loop] _ in
+      if let token = reminder.token { loop.removeTimer(token) }
+      body()
+    }
+    reminder.token = token
+    loop.setDeadline(token, SystemClock.now + wait)
+  }
+
+  /// A timer that removes itself must know its own name.
+  private final class Reminder {
+    var token: EventLoop.Token?
   }
 
   /// The file of an access token, which tells of each newer one as `token`.
