@@ -125,6 +125,7 @@ import Wire
       changed[index] ^= 0x40
       expect(pair.deliver(changed, toInitiator: false) == .ignored, "byte \(index)")
       expect(pair.deliver(Array(request.prefix(index)), toInitiator: false) == .ignored)
+      pair.now = pair.now + .seconds(1)
     }
     expect(pair.responder.localConnectionIDs.count == 1)
     guard case .send(let answer) = pair.deliver(request, toInitiator: false) else {
@@ -161,6 +162,7 @@ import Wire
       id.write(to: &forged)
       forged += try thief.writeMessage(payload: nothing.span, random: &random)
       // The psk comes in message 2: the request is answered, but nobody can use the answer.
+      pair.now = pair.now + .seconds(1)
       if case .send(let answer) = pair.deliver(forged, toInitiator: false) {
         #expect(throws: HandshakeError.notAuthentic) {
           try thief.readMessage(Array(answer.dropFirst(5)).span)
@@ -170,9 +172,47 @@ import Wire
     // The session in use goes on.
     let packet = try pair.initiator.packet([1], now: pair.now).bytes
     expect(try pair.responder.receive(packet, now: pair.now).frames == [1])
+    pair.now = pair.now + .seconds(1)
     try pair.rekey(initiatorStarts: true)
     let renewed = try pair.initiator.packet([2], now: pair.now).bytes
     expect(try pair.responder.receive(renewed, now: pair.now).opened.switchedEpoch)
+  }
+
+  /// Each handshake is five operations on the curve, on the loop of all calls.
+  @Test func `a thousand requests in a second make one handshake`() throws {
+    for isSame in [true, false] {
+      var pair = try SessionPair(seed: 30)
+      let request = try unwrap(pair.start(initiator: true))
+      guard case .send(let answer) = pair.deliver(request, toInitiator: false) else {
+        Issue.record("the first request was not answered")
+        return
+      }
+      var answers: Set<[UInt8]> = [answer]
+      for _ in 0..<999 {
+        pair.now = pair.now + .milliseconds(1)
+        let next = isSame ? request : try unwrap(pair.start(initiator: true))
+        if case .send(let again) = pair.deliver(next, toInitiator: false) { answers.insert(again) }
+      }
+      expect(answers == [answer], "\(answers.count) answers")
+      guard isSame else { continue }
+      // The one that is repeated is as good as the first was.
+      expect(pair.deliver(answer, toInitiator: true) == .sendPacket)
+      let packet = try pair.initiator.packet([1], now: pair.now).bytes
+      expect(try pair.responder.receive(packet, now: pair.now).opened.switchedEpoch)
+    }
+  }
+
+  /// What does not open costs operations too.
+  @Test func `a request that does not open takes the place of one for a second`() throws {
+    var pair = try SessionPair(seed: 31)
+    let request = try unwrap(pair.start(initiator: true))
+    var changed = request
+    changed[100] ^= 1
+    expect(pair.deliver(changed, toInitiator: false) == .ignored)
+    pair.now = pair.now + .milliseconds(999)
+    expect(pair.deliver(request, toInitiator: false) == .ignored)
+    pair.now = pair.now + .milliseconds(1)
+    expect(pair.deliver(request, toInitiator: false) != .ignored)
   }
 
   @Test func `sessions with a rendezvous are not rekeyed`() throws {

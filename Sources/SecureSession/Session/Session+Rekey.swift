@@ -99,6 +99,14 @@ extension Session {
   ) -> RekeyAction {
     // Both started at once: the first handshake's initiator wins.
     if pendingConnectionID != .none && parties.role == .initiator { return .ignored }
+    if let tried = triedRequest {
+      // The same once more, while its answer may still be of use.
+      if let answer = tried.answer, next != nil, tried.request == request.bytes {
+        return .send(answer)
+      }
+      guard now >= tried.time + SessionLimits.rekeyPace else { return .ignored }
+    }
+    triedRequest = TriedRequest(request: request.bytes, time: now)
     do throws(HandshakeError) {
       var handshake = try rekeyHandshake(.responder, initiator: request.connectionID)
       guard try handshake.readMessage(request.noise.span).isEmpty else { return .ignored }
@@ -114,7 +122,9 @@ extension Session {
       pendingHandshake = nil
       pendingConnectionID = .none
       scheduleRekey(now: now, random: &random)
-      return .send(RekeyMessage(.answer, connectionID, noise).bytes)
+      let answer = RekeyMessage(.answer, connectionID, noise).bytes
+      triedRequest?.answer = answer
+      return .send(answer)
     } catch {
       return .ignored
     }
@@ -181,6 +191,14 @@ extension Session {
       remoteStatic: isInitiator ? parties.remoteStatic : nil,
       presharedKey: export(.rekeyPSK))
   }
+}
+
+/// A REKEY_1 that cost operations on the curve, whatever came of it.
+struct TriedRequest {
+  let request: [UInt8]
+  let time: Instant
+  /// REKEY_2, where it was answered.
+  var answer: [UInt8]?
 }
 
 /// REKEY_1 and REKEY_2 (docs/protocol/session.md §7): kind 1, connection ID 4, Noise message.

@@ -18,6 +18,8 @@ package struct Session: ~Copyable {
   var pendingHandshake: HandshakeState?
   /// The connection ID in it; `.none` when there is none.
   var pendingConnectionID = ConnectionID.none
+  /// The REKEY_1 that was tried last.
+  var triedRequest: TriedRequest?
   let parties: Parties
   private(set) var limits: SessionLimits
   var deadlines = Deadlines<Timer>()

@@ -33,6 +33,9 @@ package struct SessionLimits: Sendable {
   /// An unanswered REKEY_1 is made anew after this long. Our choice: above the 8 s after which a
   /// reliable message is given up (docs/protocol/frames.md §3).
   static let rekeyRetry: Duration = .seconds(10)
+  /// At least between two REKEY_1 that are tried, each of which costs some five operations on the
+  /// curve. Our choice: an honest side sends the next one `previousLife` later at the earliest.
+  static let rekeyPace: Duration = .seconds(1)
   /// The last number that the protocol allows under one key.
   static let lastNumber: UInt64 = (1 << 31) - 1
 }
