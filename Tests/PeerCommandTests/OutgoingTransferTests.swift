@@ -1,5 +1,6 @@
 import Arguments
 import Earshot
+import Glibc
 import PeerCommand
 import Primitives
 import Reactor
@@ -88,6 +89,34 @@ struct OutgoingTransferTests {
     for words in ["--into a --dir b", "--quota 0", "--most-files 0", "--from !", "x"] {
       #expect(throws: UsageError.self, "\(words)") { try receive(words) }
     }
+  }
+
+  /// Goal: no receiver keeps a sender for ever, and one with much to read has the time for it.
+  @Test func `what a receiver owes is waited for only so long`() throws {
+    let transfer = OutgoingTransfer(text: "hello")
+    #expect(transfer.awaited == .answer)
+    _ = transfer.begin()
+    #expect(transfer.awaited == .answer && transfer.patience(for: .answer) == .seconds(60))
+    #expect(transfer.handle(TransferMessage.go(offset: 0).bytes))
+    #expect(transfer.awaited == nil)
+    let message = try #require(try transfer.nextMessage())
+    transfer.didSend(message, tag: 1)
+    #expect(transfer.awaited == nil)
+    #expect(transfer.handleDelivery(tag: 1, isDelivered: true))
+    #expect(transfer.awaited == .result && transfer.patience(for: .result) == .seconds(60))
+    _ = transfer.begin()
+    #expect(transfer.awaited == .answer)
+    // The receiver says that it has everything, and nothing more.
+    #expect(transfer.handle(TransferMessage.go(offset: 5).bytes))
+    #expect(transfer.awaited == .result)
+    #expect(transfer.handle(TransferMessage.result(.stored).bytes))
+    #expect(transfer.awaited == nil)
+    let temporary = try TemporaryFolder()
+    let path = temporary.file("long")
+    try temporary.write([], to: "long")
+    #expect(unsafe truncate(path, 500_000_000) == 0)
+    let long = try OutgoingTransfer(try SourceFile(path), name: "long")
+    #expect(long.patience(for: .answer) == .seconds(110))
   }
 
   @Test func `a view fits, and says how long it takes`() {

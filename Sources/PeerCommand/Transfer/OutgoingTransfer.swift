@@ -47,6 +47,35 @@ package final class OutgoingTransfer {
     }
   }
 
+  /// What of the receiver is waited for, once the offer is made.
+  package enum Awaited: Hashable, Sendable {
+    /// GO, or a no.
+    case answer
+    /// RESULT: it has everything.
+    case result
+  }
+
+  /// `nil` while it is the sender's turn, and when all is said.
+  package var awaited: Awaited? {
+    guard result == nil else { return nil }
+    guard place != nil else { return .answer }
+    return delivered == offer.byteCount ? .result : nil
+  }
+
+  /// How long that may take. Before it answers an offer, the receiver may have to read what an
+  /// earlier attempt left, from a slow disk.
+  package func patience(for awaited: Awaited) -> Duration {
+    switch awaited {
+    case .result: Self.leastPatience
+    case .answer:
+      Self.leastPatience + .seconds(Int64(clamping: offer.byteCount / Self.slowDisk))
+    }
+  }
+
+  private static let leastPatience = Duration.seconds(60)
+  /// Bytes a second, of a memory card. Our choice.
+  private static let slowDisk: UInt64 = 10_000_000
+
   /// A new call: the offer is made anew.
   package func begin() -> [UInt8] {
     place = nil

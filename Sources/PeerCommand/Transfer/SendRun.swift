@@ -22,6 +22,8 @@ final class SendRun {
   private var ending = false
   /// The receiver has been busy since: a sender that was killed has a call there for 20 s more.
   private var busySince: Instant?
+  /// What the receiver's time runs for.
+  private var awaited: OutgoingTransfer.Awaited?
   /// The call is ended to be made anew.
   private var isRenewing = false
   private var lastPlain = 0
@@ -34,7 +36,7 @@ final class SendRun {
     case retry
     /// The invitation arrived, and nobody has taken it.
     case taking
-    /// Nothing was said to the offer.
+    /// Nothing was said to the offer, or after all of the content.
     case answer
     /// The end that was asked for did not come.
     case patience
@@ -98,9 +100,20 @@ final class SendRun {
     do throws(EarshotError) {
       try await there.setDataStream(TransferWords.stream, stream)
       try await there.send(transfer.begin(), stream: TransferWords.stream)
-      deadlines.set(.answer, at: SystemClock.now + Self.answerTime)
+      watchReceiver()
     } catch {
       await end(.failed, error.message)
+    }
+  }
+
+  /// The receiver's time begins with each turn of its own.
+  private func watchReceiver() {
+    let awaited = call == nil || ending ? nil : transfer.awaited
+    guard awaited != self.awaited else { return }
+    self.awaited = awaited
+    deadlines.cancel(.answer)
+    if let awaited {
+      deadlines.set(.answer, at: SystemClock.now + transfer.patience(for: awaited))
     }
   }
 
@@ -121,12 +134,12 @@ final class SendRun {
       }
       lastProgress = SystemClock.now
       await topUp()
+      watchReceiver()
     default: break
     }
   }
 
   private func handleAnswer(_ bytes: [UInt8]) async {
-    deadlines.cancel(.answer)
     guard transfer.handle(bytes) else {
       return await end(.failed, TransferWords.sentence(.outOfOrder, from: command.targetName))
     }
@@ -135,6 +148,7 @@ final class SendRun {
       let advice = TransferWords.advice(result)
       return await end(TransferWords.code(result), advice.isEmpty ? words : "\(words) \(advice)")
     }
+    watchReceiver()
     lastProgress = SystemClock.now
     view.waiting = nil
     rate.restart()
@@ -172,7 +186,7 @@ final class SendRun {
   private func handleEnd(_ report: CallReport) {
     call = nil
     session.isInCall = false
-    deadlines.cancel(.answer)
+    watchReceiver()
     deadlines.cancel(.taking)
     if ending { return isOver = true }
     let now = SystemClock.now
@@ -222,6 +236,7 @@ final class SendRun {
     self.code = code
     reason = words
     ending = true
+    watchReceiver()
     session.console.clear()
     if code == .done {
       session.console.say("\(view.name): \(words)")
@@ -258,8 +273,9 @@ final class SendRun {
         session.console.say(
           "The invitation is at \(command.targetName); earshot receive has not taken it yet.")
       case .answer:
+        let what = awaited == .result ? "whether it has stored what it got" : "what to send"
         await end(
-          .failed, "\(command.targetName) said nothing to the offer; it may be of another version.")
+          .failed, "\(command.targetName) did not say \(what); it may be of another version.")
       case .patience: isOver = ending || isOver
       }
     }
@@ -302,7 +318,5 @@ final class SendRun {
   private static let busyTime = Duration.seconds(30)
   /// After an invitation has arrived `earshot receive` takes it within a round trip.
   private static let takingTime = Duration.milliseconds(700)
-  /// The receiver may have a long part to read first.
-  private static let answerTime = Duration.seconds(60)
   private static let statusInterval = Duration.milliseconds(200)
 }
