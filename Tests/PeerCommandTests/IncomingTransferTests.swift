@@ -71,6 +71,68 @@ struct IncomingTransferTests {
     #expect(empty.handle(Self.offer([]).bytes) == .result(.stored) && files == ["a.txt"])
   }
 
+  /// Goal: offers that nothing follows leave nothing, in this run or a later one.
+  @Test func `a part that stayed empty is removed`() throws {
+    for isAbandoned in [true, false] {
+      var transfer: IncomingTransfer? = receiver()
+      _ = transfer?.handle(Self.offer(Self.content).bytes)
+      #expect(files.count == 1)
+      if isAbandoned { transfer?.abandon() }
+      transfer = nil
+      #expect(files.isEmpty)
+    }
+    let broken = receiver()
+    _ = broken.handle(Self.offer(Self.content).bytes)
+    #expect(broken.handle([]) == .result(.outOfOrder))
+    #expect(files.isEmpty)
+  }
+
+  /// Goal: one sender does not take the places of all.
+  @Test func `a sender has at most sixteen parts in a folder`() {
+    func begin(_ number: UInt8, from peer: PeerID) -> TransferMessage? {
+      let transfer = IncomingTransfer(from: peer, into: folder, room: { 1_000_000 })
+      let answer = transfer.handle(Self.offer(Self.content + [number]).bytes)
+      _ = transfer.handle(TransferMessage.data([1]).bytes)
+      return answer
+    }
+    for number in 1...16 as ClosedRange<UInt8> {
+      #expect(begin(number, from: peer) == .go(offset: 0))
+    }
+    #expect(begin(17, from: peer) == .result(.tooLong))
+    #expect(begin(3, from: peer) == .go(offset: 1), "what lies there may go on")
+    let other = PeerID(word0: 9, word1: 2, word2: 3, word3: 4)
+    #expect(begin(17, from: other) == .go(offset: 0))
+    #expect(files.count == 17)
+  }
+
+  /// Goal: a part of any length keeps neither signals nor other senders waiting.
+  @Test func `a long part is read in pieces before it is answered`() throws {
+    let content = [UInt8](repeating: 7, count: 9 << 20)
+    do {
+      let first = receiver(quota: 10 << 20)
+      _ = first.handle(Self.offer(content).bytes)
+      for start in stride(from: 0, to: content.count - 10, by: 65_535) {
+        let part = content[start..<min(start + 65_535, content.count - 10)]
+        #expect(first.handle(TransferMessage.data(Array(part)).bytes) == nil)
+      }
+    }
+    let early = receiver(quota: 10 << 20)
+    #expect(early.handle(Self.offer(content).bytes) == nil && early.isReading)
+    #expect(early.promised == 10)
+    #expect(early.handle(TransferMessage.data([7]).bytes) == .result(.outOfOrder))
+    #expect(!early.isReading)
+    let second = receiver(quota: 10 << 20)
+    var answer = second.handle(Self.offer(content).bytes)
+    var pieces = 1
+    while answer == nil, second.isReading {
+      answer = second.readOn()
+      pieces += 1
+    }
+    #expect(answer == .go(offset: UInt64(content.count - 10)) && pieces == 3)
+    let last = TransferMessage.data(Array(content.suffix(10)))
+    #expect(second.handle(last.bytes) == .result(.stored))
+  }
+
   @Test func `the files of a folder that come are counted`() throws {
     let transfer = receiver()
     _ = transfer.handle(Self.offer(Self.content).bytes)
@@ -201,6 +263,7 @@ struct IncomingTransferTests {
     #expect(receiver().handle(Self.offer(Self.content).bytes) == .result(.notWritable))
     #expect(unsafe unlink(temporary.file(part)) == 0)
     // Nor is a second name of another file.
+    _ = first.handle(TransferMessage.data([1]).bytes)
     #expect(unsafe link(temporary.file("target"), temporary.file(part)) == 0)
     #expect(receiver().handle(Self.offer(Self.content).bytes) == .result(.notWritable))
     #expect(try temporary.bytes(of: "target") == [1])

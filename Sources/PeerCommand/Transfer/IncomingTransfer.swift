@@ -48,8 +48,35 @@ package final class IncomingTransfer {
 
   /// Bytes that were let in and have not come.
   package var promised: UInt64 {
-    guard let offer, part != nil else { return 0 }
-    return offer.byteCount - received
+    guard let offer, let part else { return 0 }
+    return offer.byteCount - part.byteCount
+  }
+
+  /// What an earlier attempt left is being read: `readOn` goes on, and nothing is answered before.
+  package var isReading: Bool {
+    guard let part, result == nil else { return false }
+    return received < part.byteCount
+  }
+
+  /// Reads a piece of what an earlier attempt left, for the hash; what to answer after the last.
+  package func readOn() -> TransferMessage? {
+    guard let offer, let part, result == nil else { return nil }
+    let end = min(part.byteCount, received + Self.pieceByteCount)
+    do throws(ReactorError) {
+      while received < end {
+        let bytes = try part.read(at: received, atMost: ContentHash.blockByteCount)
+        guard !bytes.isEmpty else {
+          throw ReactorError("read", partName ?? "", reason: "it is shorter now")
+        }
+        hash.update(bytes)
+        received += UInt64(bytes.count)
+      }
+    } catch {
+      fault = error
+      return self.end(.notWritable)
+    }
+    guard !isReading else { return nil }
+    return received == offer.byteCount ? finish() : .go(offset: received)
   }
 
   /// Takes a message of the sender; what to answer.
@@ -58,8 +85,8 @@ package final class IncomingTransfer {
     do throws(WireError) {
       switch try TransferMessage(parsing: bytes.span) {
       case .offer(let offer) where self.offer == nil: return begin(offer)
-      case .data(let content): return append(content)
-      case .offer, .go, .result: return end(.outOfOrder)
+      case .data(let content) where !isReading: return append(content)
+      case .data, .offer, .go, .result: return end(.outOfOrder)
       }
     } catch {
       return end(.outOfOrder)
@@ -74,7 +101,7 @@ package final class IncomingTransfer {
     }
     name = TransferWords.safeName(offer.name)
     if folder.has(name) { return end(.nameTaken) }
-    let partName = Self.partName(of: offer, from: peer)
+    let partName = Self.partPrefix(of: peer) + Self.digits(of: offer) + Self.partSuffix
     takeOver(partName)
     self.partName = partName
     do throws(ReactorError) {
@@ -83,19 +110,16 @@ package final class IncomingTransfer {
         part.remove()
         return end(.damaged)
       }
-      guard let room = room(), offer.byteCount - part.byteCount <= room else {
-        if part.byteCount == 0 { part.remove() }
-        return end(.tooLong)
-      }
+      let own = folder.holdings(prefix: Self.partPrefix(of: peer), suffix: Self.partSuffix)
+      guard own.files <= Self.mostParts, let room = room(),
+        offer.byteCount - part.byteCount <= room
+      else { return end(.tooLong) }
       self.part = part
-      received = try hash.update { place throws(ReactorError) in
-        try part.read(at: place, atMost: ContentHash.blockByteCount)
-      }
     } catch {
       fault = error
       return end(error.isWouldBlock ? .alreadyComing : .notWritable)
     }
-    return received == offer.byteCount ? finish() : .go(offset: received)
+    return readOn()
   }
 
   private func append(_ content: [UInt8]) -> TransferMessage? {
@@ -143,17 +167,29 @@ package final class IncomingTransfer {
     return .result(result)
   }
 
-  /// Another sender's bytes are never among these.
-  private static func partName(of offer: TransferOffer, from peer: PeerID) -> String {
+  /// How the names of all parts of a sender begin. Another sender's bytes are never among these.
+  private static func partPrefix(of peer: PeerID) -> String {
     var hash = BLAKE2b(byteCount: 16)
-    hash.update(Array("\(peer) \(offer.byteCount)".utf8).span)
-    hash.update(offer.hash.span)
-    let digits = hash.finalize16().bytes.map { byte in
-      String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
-    }
-    return partPrefix + digits.joined() + partSuffix
+    hash.update(Array("\(peer)".utf8).span)
+    return partPrefix + digits(hash.finalize16()) + "-"
   }
 
+  private static func digits(of offer: TransferOffer) -> String {
+    var hash = BLAKE2b(byteCount: 16)
+    hash.update(Array("\(offer.byteCount)".utf8).span)
+    hash.update(offer.hash.span)
+    return digits(hash.finalize16())
+  }
+
+  private static func digits(_ hash: Bytes16) -> String {
+    hash.bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+  }
+
+  /// Parts of one sender that lie in a folder, those under way included: nobody takes the places
+  /// of others by offers that come to nothing.
+  private static let mostParts = 16
+  /// Bytes that are read in one turn of the loop.
+  private static let pieceByteCount: UInt64 = 4 << 20
   package static let partPrefix = ".earshot-"
   package static let partSuffix = ".part"
   /// Bytes.

@@ -27,6 +27,8 @@ final class ReceiveRun {
 
   private enum Timer: CaseIterable, Hashable, Sendable {
     case status
+    /// What earlier attempts left is read for its hash.
+    case reading
     /// Calls in which nothing is said are ended.
     case idle
     /// The end of the last call is not waited for any longer.
@@ -39,6 +41,7 @@ final class ReceiveRun {
     let who: String
     var rate = TransferRate()
     var isTold = false
+    var isAnnounced = false
   }
 
   init(_ command: ReceiveCommand, _ folder: DropFolder, _ session: OnlineSession) {
@@ -118,10 +121,27 @@ final class ReceiveRun {
   private func handleMessage(_ bytes: [UInt8], of id: Earshot.CallID) async {
     guard let coming = transfers[id] else { return }
     silence.hear(id, now: SystemClock.now)
-    let wasOffered = coming.transfer.offer != nil
-    let answer = coming.transfer.handle(bytes)
+    await reply(coming.transfer.handle(bytes), in: coming, id)
+  }
+
+  /// Reads a piece of what each that has come again left earlier: whoever else comes, and signals,
+  /// are served between the pieces.
+  private func readOn(_ now: Instant) async {
+    for (id, coming) in transfers where coming.transfer.isReading {
+      silence.hear(id, now: now)
+      await reply(coming.transfer.readOn(), in: coming, id)
+    }
+  }
+
+  private func reply(
+    _ answer: TransferMessage?, in coming: Coming, _ id: Earshot.CallID
+  ) async {
+    if coming.transfer.isReading {
+      return deadlines.set(.reading, at: SystemClock.now)
+    }
     let call = await session.endpoint.call(id)
-    if !wasOffered, let offer = coming.transfer.offer, coming.transfer.result == nil {
+    if !coming.isAnnounced, let offer = coming.transfer.offer, coming.transfer.result == nil {
+      transfers[id]?.isAnnounced = true
       await announce(offer, coming, id, call)
     }
     if let answer {
@@ -256,6 +276,7 @@ final class ReceiveRun {
       switch timer {
       case .patience: isOver = true
       case .status: showStatus(now)
+      case .reading: await readOn(now)
       case .idle: await endIdle(now)
       }
     }

@@ -79,12 +79,12 @@ package final class DropFolder: Sendable {
     guard number >= 0 else { throw ReactorError("create", "\(path)/\(name)", errno: errno) }
     var status = stat()
     var reason: Int32 = 0
-    if unsafe fstat(number, &status) != 0 {
+    // The lock first: whoever held it may have removed the file before letting go.
+    let isMine = flock(number, LOCK_EX | LOCK_NB) == 0
+    if unsafe !isMine || fstat(number, &status) != 0 {
       reason = errno
     } else if status.st_mode & S_IFMT != S_IFREG || status.st_nlink != 1 {
       reason = ELOOP
-    } else if flock(number, LOCK_EX | LOCK_NB) != 0 {
-      reason = errno
     }
     guard reason == 0 else {
       close(number)
@@ -116,12 +116,15 @@ package final class DropFolder: Sendable {
   fileprivate func remove(_ part: String) { _ = unsafe unlinkat(descriptor, part, 0) }
 }
 
-/// A file in a `DropFolder` that is not whole yet. It stays there when nobody holds it any more.
+/// A file in a `DropFolder` that is not whole yet. It stays there when nobody holds it any more,
+/// unless there is nothing in it.
 package final class PartFile {
   package let name: String
   package private(set) var byteCount: UInt64
   private let folder: DropFolder
   private let descriptor: Int32
+  /// It has another name now, or none.
+  private var isGone = false
 
   fileprivate init(
     _ folder: DropFolder, _ name: String, _ descriptor: Int32, byteCount: UInt64
@@ -132,7 +135,10 @@ package final class PartFile {
     self.byteCount = byteCount
   }
 
-  deinit { close(descriptor) }
+  deinit {
+    if byteCount == 0, !isGone { folder.remove(name) }
+    close(descriptor)
+  }
 
   /// Writes at its end.
   package func append(_ bytes: [UInt8]) throws(ReactorError) {
@@ -160,10 +166,14 @@ package final class PartFile {
   /// - Throws: `EEXIST` where there is anything of that name; it stays as it is then.
   package func place(as name: String) throws(ReactorError) {
     try folder.place(self.name, as: name)
+    isGone = true
   }
 
   /// It is of no use.
-  package func remove() { folder.remove(name) }
+  package func remove() {
+    folder.remove(name)
+    isGone = true
+  }
 }
 
 /// A file that is read from any place in it.
