@@ -32,6 +32,10 @@ struct FileClaimsTests {
       ["--identity", folder.file("me"), "--events", folder.file("me")],
       ["--identity", folder.file("me"), "--report", folder.file("me.known-peers")],
       ["--identity", folder.file("me"), "--events", folder.file("me.known-peers.lock")],
+      ["--identity", folder.file("me"), "--events", folder.file("me.receipts")],
+      ["--identity", folder.file("me"), "--events", folder.file("me.receipts.lock")],
+      ["--identity", folder.file("me"), "--events", folder.file("me.probes.lock")],
+      ["--identity", folder.file("me"), "--events", folder.file("me.probe-history.lock")],
     ]
     for words in clashes {
       let failure = #expect(throws: CommandFailure.self, "\(words)") { try Self.check(words) }

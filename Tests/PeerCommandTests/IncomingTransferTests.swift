@@ -221,6 +221,10 @@ struct IncomingTransferTests {
 
   @Test(arguments: [
     ("../../etc/passwd", "passwd"), ("/etc/shadow", "shadow"), ("..", "file"), ("", "file"),
+    ("work.id.known-peers", "work.id.known-peers.file"), ("x.Nodes.LOCK", "x.Nodes.LOCK.file"),
+    ("x.receipts", "x.receipts.file"), ("x.probes", "x.probes.file"),
+    ("known-peers", "known-peers.file"),
+    ("x.probe-history", "x.probe-history.file"), ("x.nodes.txt", "x.nodes.txt"),
     (".bashrc", "bashrc"), ("a/", "file"), ("c:\\temp\\x.exe", "x.exe"), ("a\u{0}b\nc", "abc"),
     ("\u{202E}gpj.exe", "gpj.exe"), (" ...  x", "x"), ("Zoë.txt", "Zoë.txt"),
   ])
@@ -235,6 +239,10 @@ struct IncomingTransferTests {
   @Test func `a name is cut at 200 bytes, between letters`() {
     let name = TransferWords.safeName(String(repeating: "é", count: 400))
     #expect(name == String(repeating: "é", count: 100))
+    let trusted = TransferWords.safeName(String(repeating: "é", count: 400) + ".known-peers")
+    #expect(trusted == String(repeating: "é", count: 100))
+    let edge = TransferWords.safeName(String(repeating: "a", count: 194) + ".nodes")
+    #expect(edge.utf8.count <= 200 && edge.hasSuffix(".file"))
   }
 
   @Test func `nothing is written over, and no link is followed`() throws {
@@ -255,6 +263,7 @@ struct IncomingTransferTests {
   @Test func `a link in place of the part is not followed either`() throws {
     let first = receiver()
     _ = first.handle(Self.offer(Self.content).bytes)
+    _ = first.handle(TransferMessage.data([1]).bytes)
     let part = try #require(first.partName)
     first.abandon()
     #expect(unsafe unlink(temporary.file(part)) == 0)
@@ -263,7 +272,6 @@ struct IncomingTransferTests {
     #expect(receiver().handle(Self.offer(Self.content).bytes) == .result(.notWritable))
     #expect(unsafe unlink(temporary.file(part)) == 0)
     // Nor is a second name of another file.
-    _ = first.handle(TransferMessage.data([1]).bytes)
     #expect(unsafe link(temporary.file("target"), temporary.file(part)) == 0)
     #expect(receiver().handle(Self.offer(Self.content).bytes) == .result(.notWritable))
     #expect(try temporary.bytes(of: "target") == [1])

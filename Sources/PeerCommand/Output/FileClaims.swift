@@ -31,12 +31,21 @@ package struct FileClaims {
   package mutating func keepsIdentity(_ given: String?) {
     // Without a home directory there is none to keep, which is told where it is opened.
     guard let path = try? LocalIdentityFile.path(given) else { return }
-    let ends = [
-      "", ".known-peers", ".known-peers.lock", ".nodes", ".nodes.lock", ".probes", ".probe-history",
-    ]
-    for end in ends {
-      reads(path + end, "--identity")
-    }
+    reads(path, "--identity")
+    for end in Self.remembered { reads(path + end, "--identity") }
+  }
+
+  /// What stands behind the name of an identity in those of files that are kept beside it.
+  private static let remembered = [
+    ".known-peers", ".nodes", ".receipts", ".probes", ".probe-history",
+  ].flatMap { [$0, $0 + ".lock"] }
+
+  /// Whether a file of this name is read as what is remembered beside some identity. Some file
+  /// systems do not tell letters by their case.
+  static func isRemembered(_ name: String) -> Bool {
+    let name = name.lowercased()
+    // What all identities of a folder once shared is read too.
+    return name == "known-peers" || remembered.contains { name.hasSuffix($0) }
   }
 
   /// `option` writes to `path`; `nil` and `-` are no file.

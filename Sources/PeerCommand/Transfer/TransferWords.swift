@@ -9,13 +9,19 @@ package enum TransferWords {
   package static let stream: UInt8 = 8
 
   /// The name that a file of somebody else gets here: the last part of what its sender says,
-  /// printable, never hidden, at most 200 bytes.
+  /// printable, never hidden, at most 200 bytes, and never one that this program itself would read
+  /// as what it remembers beside an identity.
   package static func safeName(_ text: String) -> String {
     let last = text.split(omittingEmptySubsequences: false) { $0 == "/" || $0 == "\\" }.last ?? ""
     var name = Printable.only(String(last)).drop { $0 == "." || $0 == " " }
     while name.utf8.count > longestName { name.removeLast() }
-    return name.isEmpty ? "file" : String(name)
+    guard FileClaims.isRemembered(String(name)) else { return name.isEmpty ? "file" : String(name) }
+    while name.utf8.count + ending.utf8.count > longestName { name.removeLast() }
+    return name + ending
   }
+
+  /// Behind a name that would mean something.
+  private static let ending = ".file"
 
   private static let longestName = 200
 
