@@ -23,14 +23,14 @@ struct VideoReceiving: ~Copyable {
   /// In milliseconds.
   private var lipOffsets = SampleReservoir()
   private var numbers = VideoReceiveNumbers()
-  private var lastShown: Instant?
-  private var lastDue = Instant.zero
+  private var last = (shown: Instant?.none, due: Instant.zero)
   private var lastFrame: (number: UInt16, mediaTime: UInt32)?
   /// The next picture ends something: a freeze, a failure, a pause.
   private var hasToTell = true
   private var isFinished = false
   private var rotation = PictureRotation.none
   private var second = (start: Instant.zero, count: 0)
+  private var pace = DecodePace()
 
   /// What the thread looks at.
   struct Clocks: Sendable {
@@ -116,6 +116,7 @@ struct VideoReceiving: ~Copyable {
   /// - Returns: whether there was a frame.
   private mutating func decodeNext(now: inout Instant) -> Bool {
     guard let frame = Self.takeFrame(&bytes, from: rings) else { return false }
+    guard pace.admits(isKeyFrame: frame.isKeyFrame, now: now) else { return true }
     do throws(VPXError) {
       if decoder == nil { decoder = try VP8Decoder() }
       let place = (first + count) % Self.capacity
@@ -132,8 +133,8 @@ struct VideoReceiving: ~Copyable {
       {
         clocks.hold.set(hold.nanoseconds)
       }
-      let due = max(lip.showTime(of: frame.mediaTime, now: now), lastDue)
-      lastDue = due
+      let due = max(lip.showTime(of: frame.mediaTime, now: now), last.due)
+      last.due = due
       let turned = clocks.turns.withLock { $0.coming(at: frame.mediaTime) }
       sink.record(bytes, moment(of: frame, waiting[place].picture, turned, at: due))
       guard isPicture else { return true }
@@ -203,12 +204,12 @@ struct VideoReceiving: ~Copyable {
     numbers.totalHold += now - frame.completed
     freezes.handlePicture(now: now, interval: interval(to: frame))
     if !clocks.expects.isOn { freezes.pause(now: now) }
-    let isFirst = lastShown.map { now - $0 > Self.offline } ?? true
+    let isFirst = last.shown.map { now - $0 > Self.offline } ?? true
     if isFirst || hasToTell || numbers.size != size {
       rings.appendNote(.shown(ShownPicture(size: size, isFirst: isFirst)))
     }
     hasToTell = false
-    lastShown = now
+    last.shown = now
     numbers.size = size
     second.count += 1
     if now - second.start >= .seconds(1) {
