@@ -101,7 +101,10 @@ let package = Package(
     layer("Routers", ["Primitives", "PortMapping", "CPortMapping"]),
     layer(
       "Storage",
-      ["Primitives", "Wire", "Cryptography", "SecureSession", "Tokens", "Rendezvous", "CSQLite"]),
+      [
+        "Primitives", "Wire", "Cryptography", "SecureSession", "Tokens", "Rendezvous", "CSQLite",
+        "CLinux",
+      ]),
     layer("Redis", ["Primitives", "Rendezvous", "CRedis"]),
     // 6: the public API
     layer(

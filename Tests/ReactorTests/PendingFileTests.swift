@@ -106,6 +106,17 @@ struct PendingFileTests {
     #expect(try names == ["pipe"])
   }
 
+  /// Where there are no hard links a file gets its name so.
+  @Test func `nothing that is there is renamed over`() throws {
+    for name in ["a", "there"] {
+      try Data(name.utf8).write(to: URL(fileURLWithPath: path(name)))
+    }
+    #expect(PendingFile.renameNew(path("a"), path("there")) == EEXIST)
+    #expect(try text("there") == "there" && names == ["a", "there"])
+    #expect(PendingFile.renameNew(path("a"), path("b")) == 0)
+    #expect(try text("b") == "a" && names == ["b", "there"])
+  }
+
   @Test func `one file has one mark, whatever it is called`() throws {
     try Data("x".utf8).write(to: URL(fileURLWithPath: path("a")))
     try FileManager.default.createSymbolicLink(atPath: path("s"), withDestinationPath: "a")

@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 internal import Synchronization
 
@@ -158,9 +159,16 @@ package final class PendingFile: Sendable {
   private static func link(_ name: String, _ target: String) -> Int32 {
     if unsafe Glibc.link(name, target) == 0 { return unsafe unlink(name) == 0 ? 0 : errno }
     let reason = errno
-    guard reason != EEXIST, unsafe access(target, F_OK) != 0 else { return EEXIST }
     // Some file systems have no hard links.
     let isWithoutLinks = [EPERM, EOPNOTSUPP, ENOSYS, EMLINK].contains(reason)
-    return isWithoutLinks ? replace(name, target) : reason
+    return isWithoutLinks ? renameNew(name, target) : reason
+  }
+
+  /// Renames, and never over anything that is there.
+  static func renameNew(_ name: String, _ target: String) -> Int32 {
+    let reason = unsafe -earshot_rename_new(AT_FDCWD, name, target)
+    // Some file systems cannot do that in one step.
+    guard [EINVAL, ENOSYS].contains(reason) else { return reason }
+    return unsafe access(target, F_OK) == 0 ? EEXIST : replace(name, target)
   }
 }

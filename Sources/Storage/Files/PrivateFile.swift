@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 /// Small files that only their owner may read unless it is said otherwise, replaced whole or not at
@@ -29,7 +30,8 @@ enum PrivateFile {
       throw StorageError(
         .exposed, path,
         "\(path) holds a secret key, and others may open it (mode \(octal(status.st_mode))).",
-        advice: "Run: chmod 600 '\(path)'; if somebody may have read it, make a new one.")
+        advice: "Run: chmod 600 '\(path)'; if somebody may have read it, make a new one. A disk "
+          + "without modes (FAT, exFAT) must be mounted with umask=077.")
     }
     guard status.st_size <= maximumByteCount else {
       throw StorageError(
@@ -64,15 +66,23 @@ enum PrivateFile {
     _ path: String, with bytes: [UInt8], mode: mode_t = ownerOnly
   ) throws(StorageError) -> Bool {
     let temporary = try writeBeside(path, bytes, mode)
-    let result = unsafe link(temporary, path)
-    let reason = errno
+    var reason = unsafe link(temporary, path) == 0 ? 0 : errno
+    // Some file systems have no hard links (FAT, exFAT).
+    if [EPERM, EOPNOTSUPP, ENOSYS, EMLINK].contains(reason) { reason = renameNew(temporary, path) }
     _ = unsafe unlink(temporary)
-    if result != 0 {
-      if reason == EEXIST { return false }
-      throw .kernel("write", path, errno: reason)
-    }
+    if reason == EEXIST { return false }
+    guard reason == 0 else { throw .kernel("write", path, errno: reason) }
     syncDirectory(of: path)
     return true
+  }
+
+  /// Renames, and never over anything that is there; 0, or the kernel's reason.
+  static func renameNew(_ temporary: String, _ path: String) -> Int32 {
+    let reason = unsafe -earshot_rename_new(AT_FDCWD, temporary, path)
+    // Some file systems cannot do that in one step.
+    guard [EINVAL, ENOSYS].contains(reason) else { return reason }
+    if isThere(path) { return EEXIST }
+    return unsafe rename(temporary, path) == 0 ? 0 : errno
   }
 
   /// Whether there is anything at `path`.
