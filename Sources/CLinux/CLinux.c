@@ -532,6 +532,12 @@ int earshot_wake_read(int fd) {
   eventfd_t count;
   return or_errno(eventfd_read(fd, &count));
 }
+int earshot_flush_output(void) {
+  errno = 0;
+  int failed = fflush(stdout) != 0 || ferror(stdout);
+  return failed ? -(errno != 0 ? errno : EIO) : 0;
+}
+
 int earshot_rename_new(int folder, const char *from, const char *to) {
   return or_errno(renameat2(folder, from, folder, to, RENAME_NOREPLACE));
 }

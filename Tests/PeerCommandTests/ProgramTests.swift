@@ -208,6 +208,18 @@ import Testing
     #expect(cards[0].card != cards[2].card && cards[0].card != nil)
   }
 
+  @Test(arguments: [
+    ["keygen"], ["card"], ["contacts"], ["completions", "bash"], ["--help"], ["call", "--help"],
+  ])
+  func `standard output that is full is told, with code 8`(words: [String]) throws {
+    let folder = try TemporaryFolder()
+    let full = try #require(FileHandle(forWritingAtPath: "/dev/full"))
+    let program = try Running("earshot", words, home: folder.path, output: full)
+    #expect(program.exitCode == 8)
+    #expect(program.errors.contains("standard output cannot be written to the end"))
+    #expect(program.errors.contains("df -h"))
+  }
+
   private static func staticKey(ofCard text: String) -> [UInt8]? {
     let base64 = text.dropFirst("earshot:".count)
       .replacingOccurrences(of: "-", with: "+").replacingOccurrences(of: "_", with: "/")
@@ -273,16 +285,18 @@ private final class Running {
   private var isAtEnd = false
   private(set) var output = ""
 
-  init(_ name: String, _ words: [String], home: String) throws {
+  /// - Parameter output: Where standard output goes instead of to `output`.
+  init(_ name: String, _ words: [String], home: String, output: FileHandle? = nil) throws {
     process.executableURL = Self.folder.appending(path: name)
     process.arguments = words
     process.environment = [
       "HOME": home, "XDG_CONFIG_HOME": home + "/config", "PATH": "/usr/bin:/bin",
     ]
     process.standardInput = FileHandle.nullDevice
-    process.standardOutput = out
+    if let output { process.standardOutput = output } else { process.standardOutput = out }
     process.standardError = err
     try process.run()
+    isAtEnd = output != nil
   }
 
   /// Where the build put the programs: beside the test bundle.

@@ -112,6 +112,8 @@ int earshot_poll_remove(int poll_fd, int fd);
 int earshot_poll_wait(int poll_fd, earshot_readiness *ready, int limit, int timeout_ms);
 int earshot_wake_open(void);
 int earshot_wake_write(int fd);
+// Sends out what stdio holds of standard output; fails too where an earlier part did not go out.
+int earshot_flush_output(void);
 // Renames in a folder, never over what is there: EEXIST; EINVAL where the file system cannot.
 int earshot_rename_new(int folder, const char *from, const char *to);
 int earshot_wake_read(int fd);

@@ -19,7 +19,7 @@ package enum PeerProgram {
     do throws(ReactorError) {
       let loop = try EventLoop()
       Task(executorPreference: loop) {
-        let code = await run(words, on: loop)
+        let code = flushed(await run(words, on: loop))
         PendingFile.discardAll()
         exit(code.rawValue)
       }
@@ -29,6 +29,19 @@ package enum PeerProgram {
       let failure = CommandFailure(system: error)
       Console(isJSON: true, isQuiet: true).complain(failure)
       exit(failure.code.rawValue)
+    }
+  }
+
+  /// The code, where all that was printed went out; `file` of a command that would else have done
+  /// what it was to do.
+  private static func flushed(_ code: ExitCode) -> ExitCode {
+    do throws(ReactorError) {
+      try OutputFile.flushPrinted()
+      return code
+    } catch {
+      Console(isJSON: true, isQuiet: true)
+        .complain(CommandFailure(unwritten: OutputFile.standardOutput.name, error))
+      return code == .done || code == .quality ? .file : code
     }
   }
 

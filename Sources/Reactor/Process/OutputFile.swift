@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 /// A file that text is written to as it comes, or one of the standard streams. Nothing is held
@@ -57,6 +58,13 @@ package final class OutputFile: Sendable {
       if count > 0 { try pending?.place() }
       guard count > 0 else { throw ReactorError("write", name, errno: reason) }
       written += count
+  /// Sends out what `print` holds back.
+  ///
+  /// - Throws: what the kernel said to this or an earlier part of it.
+  package static func flushPrinted() throws(ReactorError) {
+    _ = try earshot_flush_output().orThrow("write", standardOutput.name)
+  }
+
     }
   }
 }
