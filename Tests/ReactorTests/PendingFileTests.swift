@@ -1,4 +1,5 @@
 import Foundation
+import Primitives
 import Testing
 
 @testable import Reactor
@@ -104,6 +105,34 @@ struct PendingFileTests {
     #expect(count == 5)
     close(reader)
     #expect(try names == ["pipe"])
+  }
+
+  /// Goal: a pager that waits for a key holds up nobody's signals for long.
+  @Test func `a reader that takes nothing is given up, and has the rest when it does`() async throws
+  {
+    #expect(unsafe mkfifo(path("pipe"), 0o600) == 0)
+    let reader = unsafe open(path("pipe"), O_RDONLY | O_NONBLOCK)
+    defer { close(reader) }
+    let file = try OutputFile(PendingFile(path("pipe"), overwrites: false))
+    let result = await BlockingWork.run(named: "writer") { () -> (String, Duration) in
+      let began = SystemClock.now
+      do throws(ReactorError) {
+        try file.write([UInt8](repeating: 1, count: 200_000))
+        return ("", SystemClock.now - began)
+      } catch {
+        return (error.reason, SystemClock.now - began)
+      }
+    }
+    let (reason, wait) = try #require(result)
+    #expect(reason == "its reader takes nothing")
+    #expect(wait >= OutputFile.patience && wait < OutputFile.patience + .seconds(3))
+    let later = SystemClock.now
+    #expect(throws: ReactorError.self) { try file.write("x") }
+    #expect(SystemClock.now - later < .seconds(1), "waited for once")
+    var room = [UInt8](repeating: 0, count: 1 << 20)
+    #expect(unsafe read(reader, &room, room.count) > 60_000)
+    try file.write("again")
+    #expect(unsafe read(reader, &room, room.count) == 5)
   }
 
   /// Where there are no hard links a file gets its name so.
