@@ -10,6 +10,7 @@ enum RelayProgram {
   static func run(_ words: [String]) -> Int32 {
     // Before any thread is started: all of them inherit it.
     SignalWatch.block(SignalWatch.Signal.allCases)
+    ProcessSurroundings.holdStandardStreams()
     ProcessSurroundings.ignoreWriteSignals()
     ProcessSurroundings.protectMemory()
     var arguments = Arguments(words)

@@ -20,6 +20,7 @@ enum RendezvousProgram {
   static func run(_ words: [String]) -> Int32 {
     // Before any thread is started: all of them inherit it.
     SignalWatch.block(SignalWatch.Signal.allCases)
+    ProcessSurroundings.holdStandardStreams()
     ProcessSurroundings.ignoreWriteSignals()
     ProcessSurroundings.protectMemory()
     var arguments = Arguments(words)

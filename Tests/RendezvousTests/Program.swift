@@ -24,8 +24,13 @@ final class Program {
     names.allSatisfy { unsafe access("\(folder)/\($0)", X_OK) == 0 }
   }
 
-  /// - Parameter stream: 1 to read standard output, 2 to read standard error.
-  init?(_ arguments: [String], of name: String = Program.rendezvous, reading stream: Int32 = 1) {
+  /// - Parameters:
+  ///   - stream: 1 to read standard output, 2 to read standard error.
+  ///   - isCut: Its standard input is closed.
+  init?(
+    _ arguments: [String], of name: String = Program.rendezvous, reading stream: Int32 = 1,
+    isCut: Bool = false
+  ) {
     let path = "\(Self.folder)/\(name)"
     var ends: [Int32] = [0, 0]
     guard unsafe pipe(&ends) == 0 else { return nil }
@@ -34,6 +39,7 @@ final class Program {
     unsafe posix_spawn_file_actions_adddup2(&actions, ends[1], stream)
     unsafe posix_spawn_file_actions_addopen(&actions, 3 - stream, "/dev/null", O_WRONLY, 0)
     unsafe posix_spawn_file_actions_addclose(&actions, ends[0])
+    if isCut { unsafe posix_spawn_file_actions_addclose(&actions, 0) }
     var words = unsafe ([path] + arguments).map { unsafe strdup($0) }
     unsafe words.append(nil)
     let result = unsafe posix_spawn(&pid, path, &actions, nil, words, environ)
@@ -46,6 +52,17 @@ final class Program {
   deinit {
     close(output)
     if pid > 0 { kill(pid, SIGKILL) }
+  }
+
+  /// What one of its descriptors leads to; empty where it has none of the number.
+  func target(of number: Int32) -> String {
+    var buffer = [CChar](repeating: 0, count: 256)
+    let path = "/proc/\(pid)/fd/\(number)"
+    let count = unsafe buffer.withUnsafeMutableBufferPointer { room in
+      unsafe room.baseAddress.map { unsafe readlink(path, $0, 255) } ?? 0
+    }
+    return String(
+      decoding: buffer.prefix(max(0, count)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
   func readLine() -> String {

@@ -22,6 +22,18 @@ import Testing
     #expect(again.stop(SIGINT).code == 0)
   }
 
+  /// Goal: neither lines nor what is read go to a file of the service's own.
+  @Test(.enabled(if: Program.exists, "earshot-rendezvous is not built"))
+  func `nothing that is opened takes the place of a closed standard stream`() throws {
+    let scratch = "/tmp/earshot-program-cut-\(getpid())"
+    defer { Program.remove(scratch) }
+    let program = try #require(
+      Program(["--listen", "127.0.0.1:0", "--data", scratch, "--json"], isCut: true))
+    #expect(program.readLine().contains("listening"))
+    #expect(program.target(of: 0) == "/dev/null")
+    #expect(program.stop(SIGTERM).code == 0)
+  }
+
   @Test(.enabled(if: Program.exists, "earshot-rendezvous is not built"))
   func `outlives the signals that ask a service for something else than its end`() throws {
     let scratch = "/tmp/earshot-program-signals-\(getpid())"

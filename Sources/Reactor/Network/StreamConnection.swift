@@ -85,6 +85,7 @@ package final class StreamConnection {
     timer = nil
     publish = nil
     output = []
+    outputStart = 0
   }
 
   /// Bytes that have not left this host, sealed.
@@ -181,6 +182,7 @@ package final class StreamConnection {
   }
 
   private func flush() {
+    guard state != .ended else { return }
     while outputStart < output.count {
       let count = unsafe output.withUnsafeBufferPointer { buffer in
         unsafe buffer.baseAddress.map {
