@@ -297,7 +297,22 @@ enum RedisScripts {
     return 1
     """
 
-  /// The same for a server that may be full. `freeze` itself keeps its SHA-1, by which nodes know
+  /// Freezes as well where this is another reign than the last one that a node has seen: a server
+  /// draws a `master_replid` each time that it becomes the primary. One that was it before still
+  /// knows `freeze`, and may lack the last names of the one between.
+  ///
+  /// 1 another one, 0 the same, -1 the user may not see it.
+  static let reign =
+    beyondMemory + """
+      local info = redis.pcall('INFO', 'replication')
+      local id = type(info) == 'string' and string.match(info, 'master_replid:(%x+)')
+      if not id then return -1 end
+      if redis.call('GET', 'earshot:2:reign') == id then return 0 end
+      redis.call('SET', 'earshot:2:reign', id)
+
+      """ + freeze
+
+  /// `freeze` for a server that may be full. `freeze` itself keeps its SHA-1, by which nodes know
   /// that it ran.
   static let freezeBeyondMemory = beyondMemory + freeze
 
