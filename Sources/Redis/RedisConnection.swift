@@ -69,8 +69,8 @@ package struct RedisConnection: ~Copyable {
 
   deinit { unsafe redisFree(context) }
 
-  /// Gives the server the scripts that `append` runs. One that has started since a node was there
-  /// last gives no names for a while (docs/protocol/cluster.md §6).
+  /// Gives the server the scripts that `append` runs. One that has started, or become the primary,
+  /// since a node was there last gives no names for a while (docs/protocol/cluster.md §6).
   ///
   /// - Throws: Also where it takes no writes.
   package mutating func loadScripts() throws(RedisError) {
@@ -79,6 +79,11 @@ package struct RedisConnection: ~Copyable {
       // This runs it and makes it known at once, before another node can ask.
       try expectSuccess(["EVAL", RedisScripts.freezeBeyondMemory, "0"].map { Array($0.utf8) })
       try expectSuccess(["SCRIPT", "LOAD", RedisScripts.freeze].map { Array($0.utf8) })
+    }
+    let reign = try run(["EVAL", RedisScripts.reign, "0"])
+    guard let outcome = reign.number else { throw RedisError(reign) }
+    if outcome < 0, primary != nil {
+      throw RedisError("the user may not see which primary it is: it needs +info")
     }
     try adoptFormerLayout()
     for script in SharedScript.allCases {

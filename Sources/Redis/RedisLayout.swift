@@ -56,6 +56,8 @@ enum RedisLayout {
       -- Programs alone: longer than any session.
       call('SET', k, table.concat(parts), 'PX', 5500000)
     end
+    -- The connection of programs whose clients are to register anew.
+    local nobody = string.rep('\\0', 8)
     local function isLess(a, b)
       local high, low = struct.unpack('>I4I4', a)
       local higher, lower = struct.unpack('>I4I4', b)

@@ -158,7 +158,9 @@ enum RedisScripts {
       local n = call('HMGET', P..'o'..p.node, 'c', 't', 's')
       local state = 0
       if p.stop > ms then
-        if n[3] == '0' then
+        if p.connection == nobody then
+          state = 3
+        elseif n[3] == '0' then
           state = 2
         elseif n[1] == p.connection then
           if n[3] == '1' and ms - tonumber(n[2]) < 3000 then state = 1 else state = 2 end
@@ -202,13 +204,21 @@ enum RedisScripts {
     return 1
     """
 
-  /// identity · presence · node · connection · serial
+  /// identity · presence · node · connection · serial · 1 where its client is to register anew
+  ///
+  /// Such a program may be back within 15 s: until then it is of nobody's connection, which is one
+  /// of before to nodes of a version before.
   private static let withdraw = """
     local r = read(ARGV[1])
     for index, p in ipairs(r.programs) do
       if p.id == ARGV[2] and p.node == ARGV[3] and p.connection == ARGV[4]
         and p.serial == ARGV[5] then
-        table.remove(r.programs, index)
+        if ARGV[6] == '1' then
+          p.connection, p.stop = nobody, math.min(p.stop, milliseconds() + 15000)
+          call('SET', P..'w'..nobody, '1', 'PX', 15000)
+        else
+          table.remove(r.programs, index)
+        end
         write(ARGV[1], r)
         break
       end
@@ -225,7 +235,12 @@ enum RedisScripts {
   private static let beat = """
     local k, nodes = P..'o'..ARGV[1], P..':nodes'
     local ms = milliseconds()
-    local bits, former = 1 + unsettled() * 4, call('HGET', k, 'c')
+    local isFrozen = unsettled() == 1
+    local bits, former = isFrozen and 5 or 1, call('HGET', k, 'c')
+    -- Who announces its programs has names that nobody else knows.
+    if isFrozen and ARGV[3] == '0' and settling() == 1 and call('PTTL', P..':frozen') < 3000 then
+      call('PEXPIRE', P..':frozen', 3000)
+    end
     if former ~= ARGV[2] then
       bits = bits + 2
       if former then call('SET', P..'w'..former, '1', 'PX', 15000) end
@@ -297,7 +312,22 @@ enum RedisScripts {
     return 1
     """
 
-  /// The same for a server that may be full. `freeze` itself keeps its SHA-1, by which nodes know
+  /// Freezes as well where this is another reign than the last one that a node has seen: a server
+  /// draws a `master_replid` each time that it becomes the primary. One that was it before still
+  /// knows `freeze`, and may lack the last names of the one between.
+  ///
+  /// 1 another one, 0 the same, -1 the user may not see it.
+  static let reign =
+    beyondMemory + """
+      local info = redis.pcall('INFO', 'replication')
+      local id = type(info) == 'string' and string.match(info, 'master_replid:(%x+)')
+      if not id then return -1 end
+      if redis.call('GET', 'earshot:2:reign') == id then return 0 end
+      redis.call('SET', 'earshot:2:reign', id)
+
+      """ + freeze
+
+  /// `freeze` for a server that may be full. `freeze` itself keeps its SHA-1, by which nodes know
   /// that it ran.
   static let freezeBeyondMemory = beyondMemory + freeze
 

@@ -1,9 +1,10 @@
 import Primitives
-import Rendezvous
 import SecureSession
 import Simulation
 import Testing
 import Wire
+
+@testable import Rendezvous
 
 /// What becomes of names, clients and bodies where a part of a service of several nodes fails
 /// (docs/protocol/cluster.md §3 to §6): `NodeStanding`, `AwaitedDelivery`.
@@ -153,6 +154,69 @@ import Wire
     #expect(dave.closes.isEmpty)
     // Of the card that the node has itself.
     #expect(world.lookUp(.id(dave.id), bob, at: 1)?.status == .online)
+  }
+
+  /// Method: an operator frees bob's name; his client comes back after some seconds, or never.
+  @Test(arguments: [true, false])
+  func `who is made to register anew is not offline meanwhile`(comesBack: Bool) throws {
+    joinAll()
+    world.join(carol, 1)
+    world.run(.seconds(2))
+    let shared = try #require(world.nodes[0].shared)
+    let now = Server.unixSeconds + world.nodes[0].now.nanoseconds / 1_000_000_000
+    #expect(NameFreeing.begin(try #require(PeerName("bob")), in: shared, now: now))
+    world.run(.seconds(1))
+    #expect(bob.closes.first == .limits)
+    for (asker, node) in [(alice, 0), (carol, 1)] {
+      #expect(world.lookUp(.id(bob.id), asker, at: node)?.status == .unavailable, "\(node)")
+      #expect(world.forward(from: asker, to: bob.id, at: node)?.status == .unavailable)
+    }
+    if comesBack { world.join(bob, 1) }
+    world.run(.seconds(comesBack ? 1 : 11))
+    for (asker, node) in [(alice, 0), (carol, 1)] {
+      let status = world.lookUp(.id(bob.id), asker, at: node)?.status
+      #expect(status == (comesBack ? .online : .offline), "\(node)")
+    }
+  }
+
+  /// Method: as many commands wait for Redis as may when bob goes and dave hides.
+  @Test func `what had no room among the commands is said when there is room`() throws {
+    dave.abilities = .audience
+    joinAll()
+    world.join(dave, 1)
+    let node = world.nodes[1]
+    let mark = AudienceMark(of: alice.id, for: dave.id)
+    dave.request(.audience(Audience([mark])), now: node.now)
+    world.run(.seconds(2))
+    #expect(status(bob) == .online && status(dave) == .online)
+    node.isRedisSilent = true
+    while node.shared?.fetch(.find(.id(alice.id)), now: 0) != nil {}
+    bob.leave(node)
+    dave.request(.audience(Audience()), now: node.now)
+    world.run(.milliseconds(300))
+    node.isRedisSilent = false
+    world.run(.seconds(2))
+    #expect(status(bob) == .offline && status(dave) == .offline)
+  }
+
+  /// Method: the node has a new connection to a Redis that does nothing, and half of the room for
+  /// commands is used.
+  @Test func `who announces all its programs leaves room for others`() throws {
+    joinAll()
+    let node = world.nodes[1]
+    let shared = try #require(node.shared)
+    node.isRedisSilent = true
+    node.setRedis(isThere: true)
+    while shared.waiting.count < 4000 { _ = shared.fetch(.find(.id(alice.id)), now: 0) }
+    func announcementCount() -> Int {
+      shared.waiting.values.count { if case .announced = $0 { true } else { false } }
+    }
+    let before = announcementCount()
+    node.run(.milliseconds(300))
+    #expect(announcementCount() == before)
+    node.isRedisSilent = false
+    world.run(.seconds(2))
+    #expect(status(bob) == .online)
   }
 
   /// Method: bob's node is connected, but nothing that others say gets there.

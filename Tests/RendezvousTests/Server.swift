@@ -149,11 +149,12 @@ final class Server {
   /// Runs what the store wants of Redis, and takes what other nodes sent; whether there was any.
   @discardableResult
   func serveStore() -> Bool {
-    guard let shared, let redis, shared.isConnected, !isRedisSilent else { return false }
+    guard let shared, let redis, shared.isConnected else { return false }
+    machine.handleStore(now: now)
+    guard !isRedisSilent else { return false }
     let milliseconds = Self.unixSeconds * 1000 + now.nanoseconds / 1_000_000
     redis.milliseconds = max(redis.milliseconds, milliseconds)
     var isBusy = false
-    machine.handleStore(now: now)
     while let command = shared.pollCommand() {
       isBusy = true
       scripts.append(command.script)

@@ -106,7 +106,7 @@ package final class RedisModel {
     case .withdraw:
       let old = state.programs[words[0]]?[words[1]]
       if old?.starts(with: words[2] + words[3] + words[4]) ?? false {
-        state.programs[words[0]]?[words[1]] = nil
+        withdraw(words)
       }
       return .number(1)
     case .beat: return beat(words)
@@ -119,6 +119,17 @@ package final class RedisModel {
       post(words[1], at: words[0])
       return .number(1)
     }
+  }
+
+  /// Whose client is to register anew may be back within 15 s.
+  private func withdraw(_ words: [[UInt8]]) {
+    guard let old = state.programs[words[0]]?[words[1]], words[5] == [0x31] else {
+      state.programs[words[0]]?[words[1]] = nil
+      return
+    }
+    let end = min(Self.number(Array(old[32..<52])), milliseconds + 15_000)
+    state.programs[words[0]]?[words[1]] =
+      old[..<16] + Self.nobody + old[24..<32] + Self.digits(end) + old[52...]
   }
 
   private func post(_ body: [UInt8], at channel: [UInt8]) {
@@ -235,14 +246,6 @@ package final class RedisModel {
     return Self.number(rank)
   }
 
-  private static func rank(_ sealed: [UInt8]) -> UInt64? {
-    sealed.starts(with: Array("ENR1".utf8)) ? mark(sealed) : nil
-  }
-
-  private static func mark(_ sealed: [UInt8]) -> UInt64 {
-    sealed[4..<9].reduce(0) { $0 << 8 | UInt64($1) }
-  }
-
   /// The lower rank stays.
   private func renew(_ name: [UInt8], by sealed: [UInt8]) {
     guard let known = state.names[name], let rank = Self.rank(sealed),
@@ -325,10 +328,11 @@ package final class RedisModel {
     milliseconds < seen + 300_000 && milliseconds >= seen + 3000
   }
 
-  /// 1 its node is there, 2 nobody knows; `nil` = it is gone.
+  /// 1 its node is there, 2 nobody knows, 3 its client is to register anew; `nil` = it is gone.
   private func certainty(of program: [UInt8]) -> Int64? {
     guard Self.number(Array(program[32..<52])) > milliseconds else { return nil }
     let connection = Array(program[16..<24])
+    if connection == Self.nobody { return 3 }
     let node = state.nodes[Array(program.prefix(16))].flatMap { hasExpired($0) ? nil : $0 }
     guard node?.state != 0x30 else { return 2 }
     guard let node, node.connection == connection else {
@@ -346,6 +350,9 @@ package final class RedisModel {
     let isKnown = former?.connection == words[1]
     if let former, !isKnown { state.left[former.connection] = milliseconds + 15_000 }
     let bits: Int64 = 1 + (isKnown ? 0 : 2) + (isUnsettled() ? 4 : 0)
+    if words[2] == [0x30], isUnsettled(), isSettling() {
+      state.frozenUntil = max(state.frozenUntil, milliseconds + 3000)
+    }
     let silent = milliseconds > 3000 ? milliseconds - 3000 : 0
     if !isKnown, isSettling() {
       for other in words[3...] where state.seen[other] == nil { state.seen[other] = silent }
@@ -366,8 +373,7 @@ package final class RedisModel {
   private func announce(_ words: [[UInt8]]) -> SharedReply {
     let old = state.programs[words[0]]?[words[1]]
     if let old, words[4].lexicographicallyPrecedes(Array(old[24..<32])) { return .number(2) }
-    let end = Array(String(milliseconds + Self.number(words[6])).utf8)
-    let digits = Array(repeating: UInt8(ascii: "0"), count: 20 - end.count) + end
+    let digits = Self.digits(milliseconds + Self.number(words[6]))
     state.programs[words[0], default: [:]][words[1]] =
       words[2] + words[3] + words[4] + digits + words[5]
     guard let old, !old.starts(with: words[2]) else { return .number(1) }
@@ -384,9 +390,5 @@ package final class RedisModel {
     let first = most.min { (state.bans[$0] ?? []).lexicographicallyPrecedes(state.bans[$1] ?? []) }
     if let first { state.bans[first] = nil }
     return .number(1)
-  }
-
-  private static func number(_ digits: [UInt8]) -> UInt64 {
-    UInt64(String(decoding: digits, as: UTF8.self)) ?? 0
   }
 }

@@ -91,3 +91,70 @@ struct RecentNumbers {
   /// 16 bytes each: some seconds' worth at the highest rate.
   private static let limit = 65_536
 }
+
+/// What the other nodes have not been told of programs here, because too many commands waited for
+/// Redis: said again when there is room (docs/protocol/cluster.md §3).
+struct LateWords {
+  private enum Word {
+    /// A program has gone; `isExpected` = its client was told to register anew.
+    case withdrawal(PresenceRecord, isExpected: Bool)
+    /// A program is there, or others may know of it than before.
+    case program(StoreWork.Client)
+  }
+
+  private var words = BoundedQueue<Word>(limit: limit)
+  /// When the next attempt is; `nil` where nobody waits for one.
+  private(set) var due: Instant?
+
+  /// Tells other nodes of a program, where there are any.
+  static func announce(_ slot: UInt32, in machine: inout RendezvousMachine) {
+    let client = StoreWork.Client(slot: slot, connection: machine.registry[slot].local)
+    say(.program(client), in: &machine)
+  }
+
+  /// Tells other nodes that a program has gone, where there are any.
+  static func withdraw(
+    _ slot: UInt32, _ departure: ServerEvent.Departure, in machine: inout RendezvousMachine
+  ) {
+    let record = machine.record(of: slot)
+    say(.withdrawal(record, isExpected: departure == .promiseBroken), in: &machine)
+  }
+
+  /// Says some of it, in its order.
+  static func repeatSome(in machine: inout RendezvousMachine, now: Instant) {
+    guard let due = machine.storeWork.late.due, due <= now else { return }
+    for _ in 0..<repetitionCount {
+      guard let word = machine.storeWork.late.words.first, isSaid(word, by: machine) else { break }
+      _ = machine.storeWork.late.words.popFirst()
+    }
+    machine.storeWork.late.due = machine.storeWork.late.words.isEmpty ? nil : now + pace
+  }
+
+  private static func say(_ word: Word, in machine: inout RendezvousMachine) {
+    guard !isSaid(word, by: machine) else { return }
+    if machine.storeWork.late.words.append(word) {
+      machine.storeWork.late.due = machine.storeWork.late.due ?? .zero
+    } else {
+      // By a new connection all is announced anew, and what was not withdrawn is gone.
+      machine.storeWork.late = LateWords()
+      machine.store.shared?.handleConnection()
+    }
+  }
+
+  /// Whether it is on its way, or need not be said: a new connection begins with all programs.
+  private static func isSaid(_ word: Word, by machine: borrowing RendezvousMachine) -> Bool {
+    guard let shared = machine.store.shared, shared.isConnected else { return true }
+    switch word {
+    case .withdrawal(let record, let isExpected):
+      return shared.withdraw(record, isExpected: isExpected)
+    case .program(let client):
+      return !client.isThere(in: machine.registry) || machine.announce(client.slot)
+    }
+  }
+
+  /// 5 MB; a stall of Redis of more than 2 s ends the connection anyway.
+  private static let limit = 65_536
+  /// As many as programs are announced at a time (`StoreWork`).
+  private static let repetitionCount = 256
+  private static let pace = Duration.milliseconds(10)
+}

@@ -81,7 +81,8 @@ struct ForwardRoute {
     let receipt = NodeMessage.Receipt(node: shared.node.number, number: machine.random.next())
     var nodes: [UInt64] = []
     var sent = 0
-    for node in programs.map(\.record.node) where !nodes.contains(node) {
+    for node in programs.map(\.record.node)
+    where !nodes.contains(node) && node != shared.node.number {
       let there = programs.filter { $0.record.node == node }.map(\.record.presence.id)
       var message = NodeMessage(
         forward, from: body.from, presence: body.presence, name: body.name,

@@ -136,8 +136,10 @@ struct FoundPrograms {
 
   init() {}
 
-  /// owner, or none · card, or none · programs: state (1 sure, 2 not) · presence ID · record
-  /// · 0 that is all, or more than 0
+  /// owner, or none · card, or none · programs: state (1 sure, 2 not, 3 its client is to register
+  /// anew) · presence ID · record · 0 that is all, or more than 0
+  ///
+  /// - Parameter node: Knows its own programs by itself, but for those that it has sent away.
   init(
     _ reply: SharedReply, _ target: LookUp.Target, notAt node: UInt64,
     _ keys: borrowing ClusterKeys
@@ -161,7 +163,7 @@ struct FoundPrograms {
         let program = parts[1].bytes, let sealed = parts[2].bytes,
         let plain = keys.open(sealed, at: hash + program),
         let presence = RemotePresence(plain, of: owner, program, isSure: state == 1),
-        presence.record.node != node,
+        presence.record.node != node || state == 3,
         programs.count < NodeMessage.programLimit
       else { continue }
       programs.append(presence)

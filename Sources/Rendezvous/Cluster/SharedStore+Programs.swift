@@ -34,15 +34,14 @@ extension SharedStore {
     return queue(.restore, arguments, .restored(id)) != nil
   }
 
-  /// Tells all nodes that a program here has gone.
-  func withdraw(_ record: PresenceRecord) {
-    guard let connection else { return }
-    _ = queue(
-      .withdraw,
-      [
-        keys.hash(.identity, record.identity.bytes), Self.bytes(of: record.presence.id),
-        node.hash, connection, Self.bigEndian(record.serial),
-      ])
+  /// Tells all nodes that a program here has gone, or is to be back soon; `false` without room.
+  func withdraw(_ record: PresenceRecord, isExpected: Bool) -> Bool {
+    guard let connection else { return true }
+    let arguments = [
+      keys.hash(.identity, record.identity.bytes), Self.bytes(of: record.presence.id), node.hash,
+      connection, Self.bigEndian(record.serial), [isExpected ? 0x31 : 0x30],
+    ]
+    return queue(.withdraw, arguments) != nil
   }
 
   /// Says that this node is there; once a second.

@@ -23,6 +23,8 @@ struct StoreWork {
   var passages = RecentNumbers()
   /// Which nodes channels were shared out among when that was last looked at.
   var homesVersion = 0
+  /// What other nodes are still to be told of programs here.
+  var late = LateWords()
 
   /// A client by its session.
   struct Client {
@@ -45,7 +47,7 @@ struct StoreWork {
   var nextDeadline: Instant? {
     let waiting = earliest(earliest(commitDue, batch.due), order.first?.due)
     let told = earliest(beatDue, earliest(announcementDue, deliveries.nextDeadline))
-    return earliest(waiting, told)
+    return earliest(earliest(waiting, told), late.due)
   }
 
   /// Keeps a request until a store elsewhere has told what it needs; `false` where nothing is to be
@@ -97,6 +99,7 @@ struct StoreWork {
       late.conclude(in: &machine, now: now)
     }
     announceSome(of: &machine, now: now)
+    LateWords.repeatSome(in: &machine, now: now)
     guard let due = machine.storeWork.beatDue, due <= now else { return }
     machine.storeWork.beatDue = now + Self.beatPace
     shared.registrations.endPeriod()
@@ -176,11 +179,13 @@ struct StoreWork {
   private static func restore(
     _ slot: UInt32, of machine: borrowing RendezvousMachine, now: Instant
   ) -> Bool {
+    guard let shared = machine.store.shared, shared.waiting.count < announcementRoom else {
+      return false
+    }
     let (id, name) = (machine.registry[slot].id, machine.registry.name(of: slot))
     let seconds = machine.settings.unixSeconds(now)
     let rank = machine.registry.rank(of: slot)
-    return machine.announce(slot)
-      && machine.store.shared?.restore(id, name: name, rank: rank, now: seconds) ?? false
+    return machine.announce(slot) && shared.restore(id, name: name, rank: rank, now: seconds)
   }
 
   private mutating func noteConnection(of shared: SharedStore, now: Instant) {
@@ -190,6 +195,7 @@ struct StoreWork {
     shared.beat(isComplete: false, now: now)
     // What was said meanwhile was not heard.
     shared.fetchBans()
+    late = LateWords()
     nextSlot = 0
     announcementDue = now
     beatDue = now
@@ -205,6 +211,9 @@ struct StoreWork {
   /// 25,600 programs a second.
   private static let announcementCount: UInt32 = 256
   private static let announcementPace = Duration.milliseconds(10)
+  /// Commands that may wait where one more program is announced: names, calls and channels, which
+  /// have room for 4096 and more, do not wait behind all of them.
+  private static let announcementRoom = 3072
 }
 
 extension StoreWork.Request {

@@ -207,7 +207,7 @@ extension RendezvousMachine {
       case .token(let renewal): renew(renewal, of: slot, now: now)
       case .audience(let audience):
         try registry.replaceAudience(audience, of: slot)
-        announce(slot)
+        LateWords.announce(slot, in: &self)
       case .channel(let request): request.arrive(from: slot, in: &self, now: now)
       case .relayHere, .relayPairs:
         try ChannelService.handle(message, of: slot, in: &self, now: now)

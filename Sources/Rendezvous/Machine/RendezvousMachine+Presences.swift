@@ -27,7 +27,6 @@ extension RendezvousMachine {
   }
 
   /// Tells other nodes of a program, where there are any; `false` where that cannot be done now.
-  @discardableResult
   func announce(_ slot: UInt32) -> Bool {
     store.shared?.announce(
       record(of: slot), audience: registry.audience(of: slot), life: limits.keyLife) ?? true

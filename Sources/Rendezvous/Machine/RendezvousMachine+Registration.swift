@@ -33,7 +33,7 @@ extension RendezvousMachine {
       if seatless == slot { return false }
     }
     counters.registrations &+= 1
-    announce(slot)
+    LateWords.announce(slot, in: &self)
     guard let entry = pending.remove(slot) else {
       offerRelays(to: slot, now: now)
       return true

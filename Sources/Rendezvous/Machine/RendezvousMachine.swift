@@ -192,7 +192,7 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
     reflector.drop(slot)
     let (id, wasConfirmed) = (registry[slot].id, registry[slot].isConfirmed)
     // While this node sends its clients to others, who has gone may be on the way to one of them.
-    if wasConfirmed, goingAway == nil { store.shared?.withdraw(record(of: slot)) }
+    if wasConfirmed, goingAway == nil { LateWords.withdraw(slot, departure, in: &self) }
     pending.remove(slot)
     unconfirmed.remove(slot)
     tokens.remove(slot)
