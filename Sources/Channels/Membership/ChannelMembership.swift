@@ -277,8 +277,9 @@ struct ChannelMembership {
   /// Tells of what has changed, once all of it is here.
   private mutating func showRoster(now: Instant) {
     guard roster.isComplete else { return }
+    let (reasons, expelled) = (roster.takeReasons(), roster.takeExpelled())
     publish(
-      view.update(to: roster, reasons: roster.takeReasons(), awaitingUntil: returnEnd))
+      view.update(to: roster, reasons: reasons, expelled: expelled, awaitingUntil: returnEnd))
     publish(view.endWaiting(now: now))
   }
 

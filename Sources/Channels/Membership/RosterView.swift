@@ -23,8 +23,11 @@ struct RosterView {
   /// - Parameters:
   ///   - end: Until when those are kept who were there in a former life of the server.
   ///   - reasons: Why those went that went, where it was told.
+  ///   - expelled: Identities that have lost the right to be there: none of their former stays is
+  ///     kept, which hosts would give their fresh keys.
   mutating func update(
-    to roster: RosterCopy, reasons: [UInt32: Departure], awaitingUntil end: Instant
+    to roster: RosterCopy, reasons: [UInt32: Departure], expelled: [PeerID: Departure] = [:],
+    awaitingUntil end: Instant
   ) -> [Step] {
     // Of another life of the server; a channel that ended and began again is only another room.
     let isNewEpoch =
@@ -38,13 +41,13 @@ struct RosterView {
       else {
         let isAwaited = isNewEpoch || awaited[old.uid] != nil
         if isAwaited, roster.members[old.uid] == nil, reasons[old.uid] == nil,
-          awaited[old.uid] != nil || awaited.count < Self.mostAwaited
+          expelled[old.id] == nil, awaited[old.uid] != nil || awaited.count < Self.mostAwaited
         {
           if awaited[old.uid] == nil { awaited[old.uid] = end }
           kept.append(old)
         } else {
           awaited[old.uid] = nil
-          let departure = reasons[old.uid] ?? .lost
+          let departure = reasons[old.uid] ?? expelled[old.id] ?? .lost
           steps.append(.disappeared(old, departure))
         }
         continue
