@@ -75,6 +75,16 @@ struct RosterView {
     return over.map { .disappeared($0, .lost) }
   }
 
+  /// The member with a uid, by bisection.
+  func member(_ uid: UInt32) -> ChannelMember? {
+    var (low, high) = (0, members.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if members[middle].uid < uid { low = middle + 1 } else { high = middle }
+    }
+    return low < members.count && members[low].uid == uid ? members[low] : nil
+  }
+
   /// Whether all are members as the server knows them: nobody is kept who may come back.
   var isExact: Bool { awaited.isEmpty }
 
