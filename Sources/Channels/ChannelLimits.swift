@@ -19,8 +19,8 @@ package struct ChannelLimits: Sendable {
   package var madePerHost = 256
   /// The same of one IPv4 /24 or IPv6 /48: a quarter of `channels`.
   package var madePerNetwork = 2048
-  /// Requests of one member at once, and what is added a second. SYNC takes one a second; a host
-  /// that asks for the proofs of a roster takes one a member.
+  /// Requests of one member at once, and what is added a second. SYNC takes one a second, and so
+  /// does JOIN that comes again; a host that asks for the proofs of a roster takes one a member.
   package var requestBurst = 200
   /// The pace of the same.
   package var requestsPerSecond = 50

@@ -123,6 +123,9 @@ package final class ForwardingHub {
     return former?.slot
   }
 
+  /// What a session is at the relay for; `nil` where it has no seat.
+  package func claim(of slot: UInt32) -> SeatClaim? { seat(slot)?.claim }
+
   package func remove(_ slot: UInt32) {
     guard let seat = seat(slot) else { return }
     seats[Int(slot)] = nil

@@ -149,13 +149,20 @@ final class ForwardingRoom {
 
   /// How many hosts of its identity that speak are louder.
   private func turn(of seat: Seat, _ limits: ForwardingLimits, now: Instant) -> Int {
+    turn(of: seat, limits, now: now) { isLouder($0, than: seat, limits) }
+  }
+
+  /// How many hosts of its identity that speak come before it.
+  func turn(
+    of seat: Seat, _ limits: ForwardingLimits, now: Instant, where isBefore: (Seat) -> Bool
+  ) -> Int {
     guard twins >> UInt64(seat.source &- 1) & 1 == 1, let member = seat.told.member else {
       return 0
     }
     var count = 0
     for case .some(let other) in sources where other !== seat && other.told.member == member {
       guard other.voice.isSpeaking(pause: limits.speechPause, now: now) else { continue }
-      if isLouder(other, than: seat, limits) { count += 1 }
+      if isBefore(other) { count += 1 }
     }
     return count
   }

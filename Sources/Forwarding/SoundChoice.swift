@@ -117,44 +117,91 @@ struct SoundChoice {
       return !member.mayHear(other)
         || !other.voice.isSpeaking(pause: limits.speechPause, now: now)
     }
-    while held.count > places { held.remove(at: quietest(room, now: now) ?? 0) }
-    if held.contains(where: { $0.source == host.source }) { return true }
+    let ranking = Ranking(room: room, held: held, limits: limits, now: now)
+    while held.count > places { held.remove(at: last(by: ranking) ?? 0) }
+    if ranking.hasPlace(host) { return held.contains { $0.source == host.source } }
+    let rank = ranking.rank(of: host)
     if held.count < places {
-      // The loudest begin.
-      let louder = room.speakers(to: member, limits: limits, now: now) { other in
-        other !== host && !held.contains { $0.source == other.source }
-          && (other.voice.loudness, host.source) > (host.voice.loudness, other.source)
+      // The first ones begin.
+      let before = room.speakers(to: member, limits: limits, now: now) { other in
+        other !== host && !ranking.hasPlace(other) && ranking.rank(of: other) < rank
       }
-      guard louder < places - held.count else { return false }
+      guard before < places - held.count else { return false }
     } else {
-      guard let quietest = quietest(room, keptFor: Self.keep, now: now),
-        let other = room.seat(ofSource: held[quietest].source),
-        host.voice.loudness > other.voice.loudness + limits.hysteresis * 8
-      else { return false }
-      held.remove(at: quietest)
+      guard let given = givenUp(for: host, rank, by: ranking) else { return false }
+      held.remove(at: given)
     }
     held.append(Place(source: host.source, since: now))
     return true
   }
 
-  /// Of those that have had their places for so long.
-  private func quietest(
-    _ room: ForwardingRoom, keptFor time: Duration = .zero, now: Instant
-  ) -> Int? {
-    var quietest: Int?
-    for place in held.indices where now >= held[place].since + time {
-      guard let found = quietest,
-        loudness(held[found].source, room) <= loudness(held[place].source, room)
-      else {
-        quietest = place
-        continue
-      }
+  /// Whose place a host gets: at once that of somebody who has another one already, and else, after
+  /// a while, that of the quietest, if it is clearly louder.
+  private func givenUp(for host: Seat, _ rank: Ranking.Rank, by ranking: Ranking) -> Int? {
+    guard let last = last(by: ranking), let other = ranking.seat(held[last].source) else {
+      return nil
     }
+    if ranking.rank(of: other).turn > rank.turn { return last }
+    guard let quietest = self.last(by: ranking, keptFor: Self.keep),
+      let other = ranking.seat(held[quietest].source), ranking.rank(of: other).turn == rank.turn,
+      host.voice.loudness > other.voice.loudness + ranking.limits.hysteresis * 8
+    else { return nil }
     return quietest
   }
 
-  private func loudness(_ source: UInt8, _ room: ForwardingRoom) -> Int {
-    room.seat(ofSource: source)?.voice.loudness ?? 0
+  /// The last of those that have had their places for so long.
+  private func last(by ranking: Ranking, keptFor time: Duration = .zero) -> Int? {
+    var last: (place: Int, rank: Ranking.Rank)?
+    for place in held.indices where ranking.now >= held[place].since + time {
+      let rank = ranking.rank(of: held[place].source)
+      if let found = last, rank < found.rank { continue }
+      last = (place, rank)
+    }
+    return last?.place
+  }
+
+  /// In which order hosts have places at one member: of each identity one, then their second ones.
+  private struct Ranking {
+    let room: ForwardingRoom
+    /// Sources that have places, a bit each.
+    private var held: UInt64 = 0
+    let limits: ForwardingLimits
+    let now: Instant
+
+    init(room: ForwardingRoom, held: [Place], limits: ForwardingLimits, now: Instant) {
+      (self.room, self.limits, self.now) = (room, limits, now)
+      for place in held { self.held |= 1 << UInt64(place.source &- 1) }
+    }
+
+    /// The lesser comes first.
+    struct Rank: Comparable {
+      /// Seats of the same identity that come before.
+      var turn = 0
+      var loudness = 0
+      var source: UInt8 = 0
+
+      static func < (one: Self, other: Self) -> Bool {
+        (one.turn, -one.loudness, one.source) < (other.turn, -other.loudness, other.source)
+      }
+    }
+
+    func seat(_ source: UInt8) -> Seat? { room.seat(ofSource: source) }
+
+    func hasPlace(_ host: Seat) -> Bool { held >> UInt64(host.source &- 1) & 1 == 1 }
+
+    func rank(of source: UInt8) -> Rank { seat(source).map { rank(of: $0) } ?? Rank() }
+
+    func rank(of host: Seat) -> Rank {
+      let turn = room.turn(of: host, limits, now: now) { other in
+        (loudness(other), host.source) > (loudness(host), other.source)
+      }
+      return Rank(turn: turn, loudness: host.voice.loudness, source: host.source)
+    }
+
+    /// Among seats of one identity who has a place counts as louder.
+    private func loudness(_ host: Seat) -> Int {
+      host.voice.loudness + (hasPlace(host) ? limits.hysteresis * 8 : 0)
+    }
   }
 
   /// From one step to the next: what was sent before is on the line for a moment.

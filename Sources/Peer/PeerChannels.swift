@@ -127,17 +127,13 @@ package struct PeerChannels {
   /// Keeps what a member has shown, if the roster has that stay. Of another stay it is asked for
   /// when the roster shows it. A rendezvous may say anything of anybody, asked or not.
   private mutating func keep(_ proof: Proof, of uid: UInt32, in channel: Bytes32) {
-    let members = members(of: channel)
-    guard members.contains(where: { $0.uid == uid && $0.joinNumber == proof.joinNumber }) else {
-      return
-    }
-    var kept = proofs[channel] ?? [:]
-    kept[uid] = proof
+    guard client?.member(uid, of: channel)?.joinNumber == proof.joinNumber else { return }
+    // In place: there is one for each of thousands of members.
+    proofs[channel, default: [:]][uid] = proof
     // Where too many events waited, some were not told of who is gone.
-    if kept.count > members.count {
-      let uids = Set(members.map(\.uid))
-      kept = kept.filter { uids.contains($0.key) }
-    }
-    proofs[channel] = kept
+    let members = members(of: channel)
+    guard proofs[channel, default: [:]].count > members.count else { return }
+    let uids = Set(members.map(\.uid))
+    proofs[channel] = proofs[channel]?.filter { uids.contains($0.key) }
   }
 }

@@ -97,6 +97,8 @@ struct LeftOutTests {
     let call = try Run(lost: 200..<210, mayBeLeftOut: false).play()
     #expect(whole.concealedSamples == call.concealedSamples)
     #expect(whole.concealmentEvents == call.concealmentEvents)
+    let silent = (whole.silentConcealedSamples, call.silentConcealedSamples)
+    #expect(silent.0 == silent.1 && silent.1 > 0 && silent.1 < call.concealedSamples, "\(silent)")
   }
 
   /// In a call nobody else decides what is sent: what the sender keeps back is missing.

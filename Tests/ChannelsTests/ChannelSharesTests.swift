@@ -200,6 +200,34 @@ struct ChannelSharesTests {
       heard: now, period: .seconds(1))
   }
 
+  /// Method: one of 1000 says JOIN of its stay 1000 times within a second, as if all answers were
+  /// lost, then each second. Goal: as many answers as requests that a member may make, and then one
+  /// each time.
+  @Test func `who joins again and again draws no more rosters than its rate allows`() throws {
+    let tea = try room("tea")
+    var server = crowd(1000, in: tea)
+    func joins(at time: Instant) -> (welcomes: Int, rosters: Int) {
+      server.handle(
+        ChannelRequest(channel: tea.id, stay: 1, number: 0, join(tea)), from: program(1),
+        at: source(1), mayCheck: false, unixMilliseconds: 1_000_000, now: time)
+      var found = (welcomes: 0, rosters: 0)
+      while let (_, notice) = server.pollNotice() {
+        if case .welcome = notice.content { found.welcomes += 1 }
+        if case .roster = notice.content { found.rosters += 1 }
+      }
+      return found
+    }
+    var rosters = 0
+    for step in 0..<1000 { rosters += joins(at: now + .milliseconds(3000 + Int64(step))).rosters }
+    #expect((200...250).contains(rosters), "\(rosters)")
+    for second in 5...9 as ClosedRange<Int64> {
+      let found = joins(at: now + .seconds(second))
+      #expect(found.welcomes == 1 && found.rosters == 1)
+    }
+    // It was there all the while.
+    #expect(server.members(of: tea.id).contains { $0.id == program(1).id })
+  }
+
   // MARK: - Limits
 
   @Test func `no address fills a server, and a program has its channels`() {

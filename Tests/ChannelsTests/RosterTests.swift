@@ -8,10 +8,12 @@ import Wire
 @Suite struct RosterTests {
   private static let now = Instant(nanoseconds: 1_000_000_000)
 
-  private static func member(_ uid: UInt32, joined: UInt64 = 1) -> ChannelMember {
+  private static func member(
+    _ uid: UInt32, joined: UInt64 = 1, of identity: UInt64? = nil
+  ) -> ChannelMember {
     ChannelMember(
       uid: uid, role: .host, joinNumber: joined,
-      id: PeerID(word0: UInt64(uid), word1: 0, word2: 0, word3: 0))
+      id: PeerID(word0: identity ?? UInt64(uid), word1: 0, word2: 0, word3: 0))
   }
 
   private static func changes(
@@ -135,6 +137,55 @@ import Wire
     let (early, late) = (view.endWaiting(now: Self.now), view.endWaiting(now: end))
     #expect(early.isEmpty && late == [.disappeared(Self.member(2), .lost)])
     #expect(view.members == [Self.member(1, joined: 8)])
+  }
+
+  /// Goal: who is banned after a new start of the server does not hear on as its stay of before,
+  /// which hosts keep for 20 s and give their fresh keys.
+  /// Method: member 2 is back with the uid 9, and is banned.
+  @Test(arguments: [Departure.banned, .removed, .expired])
+  func `a former stay is not kept where its identity has lost the right`(departure: Departure) {
+    var view = RosterView()
+    var roster = RosterCopy(limits: ChannelLimits())
+    func show(_ first: UInt64, _ changes: [RosterChange], isOther: Bool) -> [RosterView.Step] {
+      let epoch: UInt64 = isOther ? 0x1_0000_0002 : 0x1_0000_0001
+      roster.begin(epoch)
+      _ = roster.handle(
+        RosterChanges(
+          epoch: epoch, latest: first + UInt64(changes.count) - 1, first: first, changes: changes),
+        now: Self.now)
+      let (reasons, expelled) = (roster.takeReasons(), roster.takeExpelled())
+      return view.update(
+        to: roster, reasons: reasons, expelled: expelled, awaitingUntil: Self.now + .seconds(20))
+    }
+    _ = show(1, (1...3).map { .present(Self.member($0)) }, isOther: false)
+    _ = show(1, [.present(Self.member(1, joined: 8))], isOther: true)
+    #expect(view.members.map(\.uid) == [1, 2, 3])
+    _ = show(2, [.present(Self.member(9, of: 2))], isOther: true)
+    #expect(view.members.map(\.uid) == [1, 2, 3, 9])
+    let steps = show(3, [.gone(uid: 9, departure)], isOther: true)
+    #expect(view.members.map(\.uid) == [1, 3])
+    #expect(
+      steps == [
+        .disappeared(Self.member(2), departure),
+        .disappeared(Self.member(9, of: 2), departure),
+      ])
+    // Also where it was there only between two looks.
+    let changes: [RosterChange] = [
+      .present(Self.member(10, of: 3)), .gone(uid: 10, departure),
+    ]
+    let last = show(4, changes, isOther: true)
+    #expect(last == [.disappeared(Self.member(3), departure)])
+  }
+
+  @Test func `who leaves takes no former stay with it`() {
+    var roster = RosterCopy(limits: ChannelLimits())
+    roster.begin(9)
+    _ = roster.handle(
+      Self.changes(
+        1, [.present(Self.member(1)), .gone(uid: 1, .left), .gone(uid: 7, .banned)]),
+      now: Self.now)
+    let expelled = roster.takeExpelled()
+    #expect(expelled.isEmpty)
   }
 
   @Test func `bans are remembered until they end, as many as there may be`() {

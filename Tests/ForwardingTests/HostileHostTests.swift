@@ -12,16 +12,17 @@ struct HostileHostTests {
   ///
   /// - Parameters:
   ///   - identity: Of all liars; `nil`: each has its own.
+  ///   - loudest: How many the listener has chosen; 0 = as many as is usual.
   ///   - level: What a liar says of its frame.
   /// - Returns: How many of 500 frames of each honest host the listener heard.
   private func heard(
-    liars: Int, of identity: PeerID? = nil, _ relay: Relay = Relay(),
+    liars: Int, of identity: PeerID? = nil, _ relay: Relay = Relay(), loudest: Int = 0,
     level: (_ step: Int, _ liar: Int) -> UInt8
   ) -> [Int] {
     let honest = 1...3 as ClosedRange<UInt32>
     for uid in honest { relay.join(uid) }
     for liar in 0..<liars { relay.join(UInt32(11 + liar), of: identity) }
-    relay.join(9, .audience)
+    relay.join(9, .audience, loudest: loudest)
     for step in 0..<600 {
       if step == 100 { relay.forgetReceived() }
       let time = UInt16(step * 2)
@@ -49,6 +50,33 @@ struct HostileHostTests {
     #expect(heard(liars: 3, of: .zero) { _, _ in 0 } == [500, 500, 0])
     #expect(heard(liars: 16, of: .zero) { _, _ in 0 } == [500, 500, 0])
     #expect(heard(liars: 3) { _, _ in 0 } == [0, 0, 0])
+  }
+
+  /// Method: listeners that have chosen how many they hear, also fewer than usual.
+  @Test func `at who has chosen a number one identity takes one place as well`() {
+    #expect(heard(liars: 16, of: .zero, loudest: 3) { _, _ in 0 } == [500, 500, 0])
+    #expect(heard(liars: 16, of: .zero, loudest: 2) { _, _ in 0 } == [500, 0, 0])
+    #expect(heard(liars: 16, of: .zero, loudest: 4) { _, _ in 0 } == [500, 500, 500])
+    #expect(heard(liars: 16, loudest: 4) { _, _ in 0 } == [0, 0, 0])
+  }
+
+  /// Method: a seat of a person is heard by who has chosen two. The other one is louder by turns.
+  @Test func `of two seats of one identity one has the place, and changes are rare`() {
+    let relay = Relay()
+    for uid in 1...2 as ClosedRange<UInt32> { relay.join(uid, of: .zero) }
+    relay.join(3, of: PeerID(word0: 3, word1: 0, word2: 0, word3: 0))
+    relay.join(4, of: PeerID(word0: 4, word1: 0, word2: 0, word3: 0))
+    relay.join(9, .audience, loudest: 2)
+    for step in 0..<500 {
+      let isFirst = step / 25 % 2 == 0
+      relay.speak(1, UInt16(step * 2), level: isFirst ? 20 : 24)
+      relay.speak(2, UInt16(step * 2), level: isFirst ? 24 : 20)
+      relay.speak(3, UInt16(step * 2), level: 30)
+      relay.speak(4, UInt16(step * 2), level: 40)
+      relay.run(.milliseconds(20))
+    }
+    let counts = (1...4 as ClosedRange<UInt32>).map { relay.heard(9, of: $0).count }
+    #expect(counts[0] >= 495 && counts[1] <= 5 && counts[2] >= 495 && counts[3] <= 5, "\(counts)")
   }
 
   /// A person may have two programs in a channel, and nobody else may speak.

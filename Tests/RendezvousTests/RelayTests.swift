@@ -61,9 +61,10 @@ struct RelayTests {
 
   /// A grant as the rendezvous makes it for the relay of these tests, whose ID is its own.
   private func token(
-    _ client: TestClient, _ uid: UInt32, _ role: MemberRole, audience: PeerID? = nil
+    _ client: TestClient, _ uid: UInt32, _ role: MemberRole, audience: PeerID? = nil,
+    in channel: Bytes32? = nil
   ) throws -> String {
-    let seat = SeatClaim(channel: tea.id, uid: uid, role: role)
+    let seat = SeatClaim(channel: channel ?? tea.id, uid: uid, role: role)
     let claims = TokenClaims(
       audience: "\(audience ?? relay.card.id)", subject: client.id, scope: seat.scope,
       expires: Server.unixSeconds * 1000 + 600_000, uid: uid)
@@ -335,6 +336,45 @@ struct RelayTests {
       member.messages.contains { if case .channelData = $0 { true } else { false } }
     }
     #expect(reached == 200 && relay.counters.exchangesGivenUp == 0)
+  }
+
+  /// One more session of an identity, for a seat.
+  private func more(
+    _ identity: UInt64, _ uid: UInt32, in channel: Bytes32? = nil
+  ) throws -> TestClient {
+    let client = TestClient(
+      identity, SocketAddress(v4: 10, 8, 0, 1, port: UInt16(1000 + relay.gauges.clients)))
+    client.presence = Presence(
+      PresenceID(rawValue: UInt64(relay.gauges.clients + 1)), .guest)
+    client.token = try token(client, uid, .audience, in: channel)
+    relay.join(client)
+    relay.run(.milliseconds(60))
+    return client
+  }
+
+  /// Goal: a program has seats in its 64 channels within 4 s, and again after it was started anew.
+  /// Method: two identities at one address, each as two programs; then one session more of each
+  /// kind.
+  @Test func `an identity has seats in 64 channels, twice, and as many programs in one as before`()
+    throws
+  {
+    let channels = try (0..<64).map { try #require(ChannelIdentity("tea\($0)")).id }
+    for identity in [UInt64(1), 2] {
+      for uid in [UInt32(1), 2] {
+        for channel in channels {
+          #expect(try more(identity, uid + UInt32(identity) * 10, in: channel).isRegistered)
+        }
+      }
+    }
+    #expect(relay.gauges.seats == 256)
+    // Eight of an identity in one channel, 128 in all, and 256 of an address.
+    #expect(try more(1, 50).response?.status == .tooManyPrograms)
+    #expect(try more(3, 51).response?.status == .full)
+    relay.run(.seconds(61))
+    #expect(relay.gauges.seats == 0)
+    let seats = try (1...9).map { try more(1, $0).response?.status }
+    #expect(seats == Array(repeating: .noNameAskedFor, count: 8) + [.tooManyPrograms])
+    #expect(try more(1, 9, in: channels[0]).isRegistered)
   }
 
   @Test func `a relay tells members that ask that it knows low streams`() throws {

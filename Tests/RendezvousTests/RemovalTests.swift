@@ -50,7 +50,7 @@ struct RemovalTests {
 
   private func join(
     _ client: TestClient, _ server: Server, scope: String, stay: UInt64 = 1,
-    life: UInt64 = 3_600_000, as role: MemberRole = .host
+    life: UInt64 = 3_600_000, as role: MemberRole = .host, uid: UInt32 = 0
   ) {
     server.join(client)
     let claims = TokenClaims(
@@ -61,7 +61,7 @@ struct RemovalTests {
       client, server, stay: stay,
       .join(
         ChannelJoin(
-          role: role, uid: 0, key: Self.key.publicKey.bytes, name: tea.name, token: token)))
+          role: role, uid: uid, key: Self.key.publicKey.bytes, name: tea.name, token: token)))
   }
 
   private func notices(_ client: TestClient) -> [ChannelNotice.Content] {
@@ -295,6 +295,22 @@ struct RemovalTests {
     bob.token = grant(605_001)
     server.join(bob)
     #expect(server.gauges.seats == 1 && server.forwarded?.seatsEnded == 1)
+  }
+
+  /// After a restart the server does not know who has a seat.
+  @Test func `the seat of who is removed after a restart is ended`() throws {
+    let first = server()
+    try register(at: first)
+    join(alice, first, scope: "host manage")
+    join(bob, first, scope: "host")
+    ask(bob, first, number: 1, .relay)
+    let gone = try #require(uid(bob))
+    let again = server(boot: 6)
+    try register(at: again)
+    join(alice, again, scope: "host manage")
+    join(bob, again, scope: "host", as: .host, uid: gone)
+    ask(alice, again, number: 1, .remove(uid: gone, banSeconds: 0))
+    #expect(seatsEnded.map(\.uid) == [gone])
   }
 
   @Test func `who is banned stays so after a restart, until the ban's end`() throws {

@@ -46,7 +46,7 @@ final class Server {
   func isToward(_ address: SocketAddress) -> Bool { destination == address }
 
   init(
-    boot: UInt64 = 5, limits: ServerLimits = ServerLimits(), store: MemoryStore = MemoryStore(),
+    boot: UInt64 = 5, limits: ServerLimits? = nil, store: MemoryStore = MemoryStore(),
     admission: Admission = .everyone, tokenKey: TokenPublicKey? = nil,
     relays: RelayService? = nil, relayIDs: Set<PeerID> = [],
     forwarding: ForwardingLimits? = nil, identitySeed: UInt64 = 99, seed: UInt64 = 1,

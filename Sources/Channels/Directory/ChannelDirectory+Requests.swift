@@ -16,6 +16,7 @@ extension ChannelDirectory {
           .gone(stay: request.stay, departure), identity.id, to: arrival.program)
       }
       if let uid = rooms[place]?.hear(arrival.program, stay: request.stay, now: arrival.now) {
+        guard admitRequest(of: uid, in: place, now: arrival.now) else { return }
         return welcome(uid, in: place, join, arrival)
       }
     }
@@ -139,14 +140,11 @@ extension ChannelDirectory {
   mutating func handleMember(_ arrival: Arrival) {
     let (request, program, now) = (arrival.request, arrival.program, arrival.now)
     guard let place = place(of: request.channel),
-      let uid = rooms[place]?.hear(program, stay: request.stay, now: now),
-      var member = rooms[place]?[uid]
+      let uid = rooms[place]?.hear(program, stay: request.stay, now: now)
     else { return answerStranger(arrival) }
-    guard member.meter.admit(limits, nanoseconds: now.nanoseconds) else {
-      counters.requestsDropped &+= 1
+    guard admitRequest(of: uid, in: place, now: now), let member = rooms[place]?[uid] else {
       return
     }
-    rooms[place]?[uid] = member
     switch request.content {
     case .join: return
     case .leave:
@@ -175,14 +173,16 @@ extension ChannelDirectory {
   ) -> (claim: SeatClaim, source: ChannelSource)? {
     guard let place = place(of: request.channel),
       let uid = rooms[place]?.hear(program, stay: request.stay, now: now),
-      var member = rooms[place]?[uid]
+      admitRequest(of: uid, in: place, now: now), let member = rooms[place]?[uid]
     else { return nil }
-    guard member.meter.admit(limits, nanoseconds: now.nanoseconds) else {
-      counters.requestsDropped &+= 1
-      return nil
-    }
-    rooms[place]?[uid] = member
     return (SeatClaim(channel: request.channel, uid: uid, role: member.stated.role), member.source)
+  }
+
+  /// Whether a member's rate allows one request more; who asks too often is not answered.
+  private mutating func admitRequest(of uid: UInt32, in place: Int, now: Instant) -> Bool {
+    if rooms[place]?.admitRequest(of: uid, limits, now: now) == true { return true }
+    counters.requestsDropped &+= 1
+    return false
   }
 
   /// The relay that members of a channel were granted last.

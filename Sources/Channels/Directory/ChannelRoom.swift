@@ -151,6 +151,13 @@ struct ChannelRoom {
     return uid
   }
 
+  /// Whether a member's rate allows one request more; if so it is counted.
+  mutating func admitRequest(of uid: UInt32, _ limits: ChannelLimits, now: Instant) -> Bool {
+    let place = place(of: uid)
+    guard place < members.count, members[place].uid == uid else { return false }
+    return members[place].meter.admit(limits, nanoseconds: now.nanoseconds)
+  }
+
   /// Members of other nodes count as heard.
   mutating func hearAway(now: Instant) {
     for index in members.indices where members[index].program.isAway { members[index].heard = now }
@@ -251,7 +258,7 @@ struct ChannelRoom {
 extension Departure {
   /// Whether others are to make fresh keys at once. A newer stay that has the uid is the same
   /// identity's, unless a token says otherwise.
-  fileprivate var endsRight: Bool {
+  var endsRight: Bool {
     switch self {
     case .expired, .removed, .banned: true
     case .left, .lost, .replaced: false

@@ -153,6 +153,11 @@ package struct ChannelClient: Sendable {
     place(of: channel).map { memberships[$0].members } ?? []
   }
 
+  /// One member of a channel; its roster is not copied.
+  package func member(_ uid: UInt32, of channel: Bytes32) -> ChannelMember? {
+    place(of: channel).flatMap { memberships[$0].member(uid) }
+  }
+
   /// Ourselves in a channel, as its roster has us, and the token that we have shown; `nil` before
   /// the roster has come.
   package func own(in channel: Bytes32) -> (member: ChannelMember, token: [UInt8])? {
@@ -181,8 +186,9 @@ package struct ChannelClient: Sendable {
     in token: [UInt8], of uid: UInt32, joinNumber: UInt64, in channel: ChannelIdentity,
     unixMilliseconds: UInt64
   ) -> TokenFault? {
-    let member = members(of: channel.id).first { $0.uid == uid && $0.joinNumber == joinNumber }
-    guard let member else { return .subject }
+    guard let member = member(uid, of: channel.id), member.joinNumber == joinNumber else {
+      return .subject
+    }
     do throws(TokenFault) {
       let grant = try channel.rule(for: member.role)?.check(
         token, of: member.id, unixMilliseconds: unixMilliseconds)

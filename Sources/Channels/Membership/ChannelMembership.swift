@@ -52,6 +52,7 @@ struct ChannelMembership {
 
   /// The members as the user sees them, with the own one.
   var members: [ChannelMember] { view.members }
+  func member(_ uid: UInt32) -> ChannelMember? { view.member(uid) }
 
   var revision: UInt64 { roster.revision }
   /// Whether `members` are those of `revision`, and no others.
@@ -112,9 +113,10 @@ struct ChannelMembership {
     case .roster(let page):
       guard hear(page.epoch, now: now) else { return }
       if roster.handle(page, now: now) { contact.hurry(now: now) }
+    // These say nothing of the roster, which has thousands of members: it is not gone through.
     case .proven(let uid, let joinNumber, let token):
-      events.append(.proven(uid: uid, joinNumber: joinNumber, token: token))
-    case .relay(let grant): events.append(.relayGranted(grant))
+      return events.append(.proven(uid: uid, joinNumber: joinNumber, token: token))
+    case .relay(let grant): return events.append(.relayGranted(grant))
     }
     showRoster(now: now)
   }
@@ -277,8 +279,9 @@ struct ChannelMembership {
   /// Tells of what has changed, once all of it is here.
   private mutating func showRoster(now: Instant) {
     guard roster.isComplete else { return }
+    let (reasons, expelled) = (roster.takeReasons(), roster.takeExpelled())
     publish(
-      view.update(to: roster, reasons: roster.takeReasons(), awaitingUntil: returnEnd))
+      view.update(to: roster, reasons: reasons, expelled: expelled, awaitingUntil: returnEnd))
     publish(view.endWaiting(now: now))
   }
 

@@ -9,6 +9,8 @@ struct RosterCopy {
   private(set) var members: [UInt32: ChannelMember] = [:]
   /// Why those went that went since the last `takeReasons`.
   private var reasons: [UInt32: Departure] = [:]
+  /// Identities of members that have lost the right to be there since the last `takeExpelled`.
+  private var expelled: [PeerID: Departure] = [:]
   /// Changes that others have overtaken.
   private var ahead: [RosterChanges] = []
   private let limits: ChannelLimits
@@ -44,6 +46,7 @@ struct RosterCopy {
     latest = 0
     members = [:]
     reasons = [:]
+    expelled = [:]
     ahead = []
     pages = nil
     lackingSince = nil
@@ -104,6 +107,12 @@ struct RosterCopy {
     return reasons
   }
 
+  /// Whose stays have lost the right to be there, and how; each is told once.
+  mutating func takeExpelled() -> [PeerID: Departure] {
+    defer { expelled = [:] }
+    return expelled
+  }
+
   /// It was asked for: the answer has time to come.
   mutating func noteRequest(now: Instant) {
     if lackingSince != nil { lackingSince = now + limits.repetition - limits.gapPatience }
@@ -128,7 +137,11 @@ struct RosterCopy {
       guard members[member.uid] != nil || members.count < limits.members else { return }
       members[member.uid] = member
     case .gone(let uid, let departure):
-      members[uid] = nil
+      if let member = members.removeValue(forKey: uid), departure.endsRight,
+        expelled.count < limits.members
+      {
+        expelled[member.id] = departure
+      }
       // A rendezvous that keeps the roster from being whole could name uids without end.
       if reasons.count < limits.members || reasons[uid] != nil { reasons[uid] = departure }
     }

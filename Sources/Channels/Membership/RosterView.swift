@@ -23,8 +23,11 @@ struct RosterView {
   /// - Parameters:
   ///   - end: Until when those are kept who were there in a former life of the server.
   ///   - reasons: Why those went that went, where it was told.
+  ///   - expelled: Identities that have lost the right to be there: none of their former stays is
+  ///     kept, which hosts would give their fresh keys.
   mutating func update(
-    to roster: RosterCopy, reasons: [UInt32: Departure], awaitingUntil end: Instant
+    to roster: RosterCopy, reasons: [UInt32: Departure], expelled: [PeerID: Departure] = [:],
+    awaitingUntil end: Instant
   ) -> [Step] {
     // Of another life of the server; a channel that ended and began again is only another room.
     let isNewEpoch =
@@ -38,13 +41,13 @@ struct RosterView {
       else {
         let isAwaited = isNewEpoch || awaited[old.uid] != nil
         if isAwaited, roster.members[old.uid] == nil, reasons[old.uid] == nil,
-          awaited[old.uid] != nil || awaited.count < Self.mostAwaited
+          expelled[old.id] == nil, awaited[old.uid] != nil || awaited.count < Self.mostAwaited
         {
           if awaited[old.uid] == nil { awaited[old.uid] = end }
           kept.append(old)
         } else {
           awaited[old.uid] = nil
-          let departure = reasons[old.uid] ?? .lost
+          let departure = reasons[old.uid] ?? expelled[old.id] ?? .lost
           steps.append(.disappeared(old, departure))
         }
         continue
@@ -70,6 +73,16 @@ struct RosterView {
     for member in over { awaited[member.uid] = nil }
     members.removeAll { member in over.contains { $0.uid == member.uid } }
     return over.map { .disappeared($0, .lost) }
+  }
+
+  /// The member with a uid, by bisection.
+  func member(_ uid: UInt32) -> ChannelMember? {
+    var (low, high) = (0, members.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if members[middle].uid < uid { low = middle + 1 } else { high = middle }
+    }
+    return low < members.count && members[low].uid == uid ? members[low] : nil
   }
 
   /// Whether all are members as the server knows them: nobody is kept who may come back.

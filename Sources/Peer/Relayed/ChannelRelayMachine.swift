@@ -123,10 +123,10 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     self.revision = max(self.revision, revision)
     members.isExact = isExact
     keys.setComplete(false, revision: self.revision)
+    let ids = Dictionary(roster.map { ($0.uid, $0.id) }) { first, _ in first }
     for uid in members.handleRoster(roster, as: role, now: now) {
       keys.handleLeave(
-        uid, departures[uid] ?? .left, successor: roster.first { $0.uid == uid }?.id,
-        revision: self.revision, now: now)
+        uid, departures[uid] ?? .left, successor: ids[uid], revision: self.revision, now: now)
       forgetMedia(of: uid)
       publish(talk.remove(uid), of: uid)
     }

@@ -129,7 +129,9 @@ struct RelayedInbox {
   }
 
   /// What has come of each host, for whoever goes on with another relay.
-  var heard: RelayedHosts { RelayedHosts(hosts: former.hosts.merging(hosts) { $1 }) }
+  var heard: RelayedHosts {
+    RelayedHosts(hosts: former.hosts.merging(hosts.mapValues(\.past)) { $1 })
+  }
 
   mutating func handleSource(_ frame: ChannelSourceFrame) {
     sources[frame.source] = frame.uid
@@ -284,11 +286,12 @@ struct RelayedInbox {
   }
 }
 
-/// What has come of the hosts of a channel by one relay, for the machine of another one.
+/// What is known of the hosts of a channel by one relay, for the machine of another one. Frames
+/// that wait are not among it: nobody would fetch them.
 package struct RelayedHosts: Sendable {
-  fileprivate var hosts: [UInt32: RelayedHost] = [:]
+  fileprivate var hosts: [UInt32: RelayedHost.Past] = [:]
 
   package init() {}
 
-  fileprivate init(hosts: [UInt32: RelayedHost]) { self.hosts = hosts }
+  fileprivate init(hosts: [UInt32: RelayedHost.Past]) { self.hosts = hosts }
 }

@@ -8,37 +8,52 @@ import Wire
 struct RelayedHost {
   var queue: AudioFrameQueue
   private(set) var counters = MediaCounters()
-  /// Frames that the relays have left out so far, mod 2^16.
-  private(set) var leftOut: UInt16 = 0
-  /// Nothing of it is to be heard: its last frame says so, or the relay leaves it out.
-  private(set) var isSilent = false
-  private var last: (mediaTime: UInt16, steps: UInt16, at: Instant)?
-  /// Of those, the ones before the session with the relay; `nil` where the relay counts none.
+  /// What goes on with another relay.
+  private(set) var past: Past
+  /// Of the frames that were left out, the ones before the session with the relay; `nil` where the
+  /// relay counts none.
   private var leftOutBefore: UInt16?
   /// Its number at the relay.
   private var source: UInt8 = 0
-  /// When it was known last that a call brings it, and for how many nanoseconds one did since the
-  /// last frame.
-  private var call: (at: Instant, time: UInt64)?
   /// There was another session, or another number, when the last frame came.
   private var isLastOfOther = false
+
+  /// What is known of it, without its frames.
+  struct Past {
+    fileprivate(set) var leftOut: UInt16 = 0
+    fileprivate(set) var isSilent = false
+    fileprivate var last: (mediaTime: UInt16, steps: UInt16, at: Instant)?
+    /// When it was known last that a call brings it, and for how many nanoseconds one did since
+    /// the last frame.
+    fileprivate var call: (at: Instant, time: UInt64)?
+
+    /// A call brings it, and the relay does not: told each 250 ms while it is so.
+    mutating func handleCall(now: Instant) {
+      var time = call?.time ?? 0
+      if let at = call?.at { time &+= min(now.nanoseconds(since: at), RelayedHost.longestReview) }
+      call = (now, time)
+    }
+  }
+
+  /// Frames that the relays have left out so far, mod 2^16.
+  var leftOut: UInt16 { past.leftOut }
+  /// Nothing of it is to be heard: its last frame says so, or the relay leaves it out.
+  var isSilent: Bool { past.isSilent }
 
   /// - Parameters:
   ///   - isTold: the relay says how many it leaves out.
   ///   - former: what had come by another relay.
-  init(capacity: Int, isTold: Bool, after former: RelayedHost? = nil) {
+  init(capacity: Int, isTold: Bool, after former: Past? = nil) {
     queue = AudioFrameQueue(capacity: capacity)
-    if let former {
-      (leftOut, isSilent, last, call) = (former.leftOut, former.isSilent, former.last, former.call)
-    }
+    past = former ?? Past()
     restart(isTold: isTold)
   }
 
   /// Another session with a relay, or with another one: it counts from 0.
   mutating func restart(isTold: Bool) {
-    leftOutBefore = isTold ? leftOut : nil
+    leftOutBefore = isTold ? past.leftOut : nil
     source = 0
-    isLastOfOther = last != nil
+    isLastOfOther = past.last != nil
   }
 
   /// It has that number at the relay. With another one it is counted from 0.
@@ -50,16 +65,12 @@ struct RelayedHost {
   /// The relay has left out so many frames since it has that number.
   mutating func handleUnsent(_ count: UInt16, isLeftOut: Bool) {
     guard let leftOutBefore else { return }
-    leftOut = leftOutBefore &+ count
-    if isLeftOut { isSilent = true }
+    past.leftOut = leftOutBefore &+ count
+    if isLeftOut { past.isSilent = true }
   }
 
-  /// A call brings it, and the relay does not: told each 250 ms while it is so.
-  mutating func handleCall(now: Instant) {
-    var time = call?.time ?? 0
-    if let at = call?.at { time &+= min(now.nanoseconds(since: at), Self.longestReview) }
-    call = (now, time)
-  }
+  /// A call brings it, and the relay does not.
+  mutating func handleCall(now: Instant) { past.handleCall(now: now) }
 
   /// A frame has opened that came in its own packet.
   ///
@@ -70,7 +81,7 @@ struct RelayedHost {
     counters.recordReceived(byteCount: byteCount, now: now)
     let steps = max(1, UInt16(clamping: label.length.mediaTimeSteps))
     // After longer nobody knows how often media time has wrapped.
-    if let last, now < last.at + Self.longest {
+    if let last = past.last, now < last.at + Self.longest {
       let ahead = label.mediaTime &- last.mediaTime
       // One that was overtaken ends no gap.
       guard (1..<Self.farthest).contains(ahead) else { return }
@@ -79,10 +90,10 @@ struct RelayedHost {
         countLeftOut(missing, since: last.at, length: steps, lastOther: lastOther, now: now)
       }
     }
-    call = nil
+    past.call = nil
     isLastOfOther = false
-    last = (label.mediaTime, steps, now)
-    isSilent = label.isSilent
+    past.last = (label.mediaTime, steps, now)
+    past.isSilent = label.isSilent
   }
 
   /// A gap has ended. What of it is not loss, and the relay has said nothing of?
@@ -90,12 +101,12 @@ struct RelayedHost {
     _ missing: UInt16, since last: Instant, length: UInt16, lastOther: Instant?, now: Instant
   ) {
     guard isLastOfOther || leftOutBefore == nil else { return }
-    let brought = (call?.time ?? 0) / 10_000_000 / UInt64(length)
+    let brought = (past.call?.time ?? 0) / 10_000_000 / UInt64(length)
     var left = min(missing, UInt16(clamping: brought))
     if isLastOfOther ? isSilent : isGuessed(since: last, lastOther: lastOther, now: now) {
       left = missing
     }
-    leftOut &+= left
+    past.leftOut &+= left
     if let before = leftOutBefore { leftOutBefore = before &+ left }
   }
 
@@ -109,7 +120,7 @@ struct RelayedHost {
   /// A little less than `farthest`.
   private static let longest = Duration.seconds(320)
   /// 500 ms: of a call that is not told of any more so much counts.
-  private static let longestReview: UInt64 = 500_000_000
+  fileprivate static let longestReview: UInt64 = 500_000_000
   /// Half of what 16 bits hold, in steps of 10 ms: 327 s.
   private static let farthest: UInt16 = 1 << 15
   /// A host that the relay leaves out is missing for that long at least while others are heard: a

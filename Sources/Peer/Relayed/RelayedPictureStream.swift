@@ -20,6 +20,8 @@ final class RelayedPictureStream {
   /// Media time of the newest fragment, and of the picture that was given out last.
   private var newest: UInt32?
   private var given: UInt32?
+  /// When a fragment came last.
+  private(set) var lastArrival = Instant.zero
   private var roundTrip = Duration.milliseconds(100)
   /// Of assemblers that there are no more.
   private var ended = VideoReceiveStatistics()
@@ -34,6 +36,7 @@ final class RelayedPictureStream {
   init(source: UInt8) { self.source = source }
 
   func handle(_ frame: VideoMediaFrame, _ payload: Span<UInt8>, now: Instant) {
+    lastArrival = now
     let stream = Int(frame.stream)
     guard stream < assemblers.count else { return }
     let isNewest = newest.map { Self.isLater(frame.mediaTime, than: $0) } ?? true
@@ -72,13 +75,15 @@ final class RelayedPictureStream {
     assemblers[stream] = nil
   }
 
-  /// Pictures were not wanted for a while: they begin again with a key frame.
+  /// Pictures are not wanted, or do not come: they begin again with a key frame. Until then there
+  /// is no memory for them.
   func restart() {
     for stream in assemblers.indices { end(stream) }
-    assemblers[0] = Box(VideoAssembler())
-    assemblers[0]?.assembler.roundTrip = roundTrip
     (current, newest, given, isTold) = (0, nil, nil, false)
   }
+
+  /// Whether it has memory for pictures.
+  var hasMemory: Bool { assemblers.contains { $0 != nil } }
 
   /// Of both streams, so far.
   var statistics: VideoReceiveStatistics {
@@ -116,4 +121,57 @@ final class RelayedPictureStream {
     let ahead = (time &- other) & 0xFF_FFFF
     return ahead > 0 && ahead < 0x80_0000
   }
+}
+
+/// The pictures of all hosts at a member of a channel. There is memory for so many of them at once.
+struct RelayedPictureStreams {
+  /// By uid, with those that gave their memory back: their counts go on.
+  private(set) var all: [UInt32: RelayedPictureStream] = [:]
+
+  subscript(uid: UInt32) -> RelayedPictureStream? { all[uid] }
+
+  mutating func remove(_ uid: UInt32) { all[uid] = nil }
+
+  /// The stream of a host of which a fragment has come; `nil` while there is no memory for it.
+  ///
+  /// - Parameter unwanted: Hosts that nobody watches.
+  mutating func begin(
+    _ uid: UInt32, _ source: UInt8, beside unwanted: Set<UInt32>, now: Instant
+  ) -> RelayedPictureStream? {
+    let known = all[uid]
+    guard known?.hasMemory == true || makeRoom(beside: unwanted, now: now) else { return nil }
+    let stream = known ?? RelayedPictureStream(source: source)
+    all[uid] = stream
+    stream.source = source
+    return stream
+  }
+
+  /// Whether there is memory for one more. That of the host of which nothing has come for longest
+  /// is taken, if nobody watches it.
+  private mutating func makeRoom(beside unwanted: Set<UInt32>, now: Instant) -> Bool {
+    let kept = all.filter(\.value.hasMemory)
+    if kept.count >= Self.mostAtOnce {
+      let idle = kept.filter { uid, stream in
+        unwanted.contains(uid) || stream.isPaused || stream.lastArrival + Self.idleTime <= now
+      }
+      guard let uid = Self.oldest(of: idle) else { return false }
+      all[uid]?.restart()
+    }
+    // A relay may name hosts that are not there.
+    if all.count >= Self.most, let uid = Self.oldest(of: all.filter { !$0.value.hasMemory }) {
+      all[uid] = nil
+    }
+    return true
+  }
+
+  private static func oldest(of streams: [UInt32: RelayedPictureStream]) -> UInt32? {
+    streams.min { ($0.value.lastArrival, $0.key) < ($1.value.lastArrival, $1.key) }?.key
+  }
+
+  /// Hosts whose pictures are put together at once; each takes 1.2 MB.
+  private static let mostAtOnce = 16
+  /// Hosts of a channel (docs/protocol/relay.md §5).
+  private static let most = 64
+  /// After which nobody watches a host any more: a relay keeps pictures for 10 s.
+  private static let idleTime = Duration.seconds(10)
 }

@@ -22,7 +22,7 @@ package final class RelayedPictures {
   private var knowsLow = false
   /// What the relay sends of others' pictures at the most.
   private var view = ChannelLowFrame.View.usual
-  private var streams: [UInt32: RelayedPictureStream] = [:]
+  private var streams = RelayedPictureStreams()
   private var memory: [UInt8] = []
   private var nextWish = Instant.zero
   /// When the relay last said that somebody wants the own pictures.
@@ -76,19 +76,10 @@ package final class RelayedPictures {
     _ frame: VideoMediaFrame, _ payload: Span<UInt8>, of uid: UInt32, source: UInt8, now: Instant
   ) -> Bool {
     guard receives, !unwanted.contains(uid) else { return false }
-    let stream = streams[uid] ?? makeStream(uid, source)
-    guard let stream else { return false }
-    stream.source = source
+    guard let stream = streams.begin(uid, source, beside: unwanted, now: now) else { return false }
     stream.handle(frame, payload, now: now)
     defer { stream.isTold = true }
     return !stream.isTold
-  }
-
-  private func makeStream(_ uid: UInt32, _ source: UInt8) -> RelayedPictureStream? {
-    guard streams.count < Self.mostStreams else { return nil }
-    let stream = RelayedPictureStream(source: source)
-    streams[uid] = stream
-    return stream
   }
 
   func handle(
@@ -121,7 +112,7 @@ package final class RelayedPictures {
   }
 
   func remove(_ uid: UInt32) {
-    streams[uid] = nil
+    streams.remove(uid)
     unwanted.remove(uid)
   }
 
@@ -141,7 +132,7 @@ package final class RelayedPictures {
   package func setReceives(_ receives: Bool) {
     guard receives != self.receives else { return }
     self.receives = receives
-    if !receives { for stream in streams.values { stream.restart() } }
+    if !receives { for stream in streams.all.values { stream.restart() } }
     nextWish = .zero
   }
 
@@ -176,7 +167,7 @@ package final class RelayedPictures {
   /// Those whose pictures may be given out because time has passed; each once, until it was asked.
   func takeDue(now: Instant) -> [UInt32] {
     var due: [UInt32] = []
-    for (uid, stream) in streams where !stream.isTold {
+    for (uid, stream) in streams.all where !stream.isTold {
       guard let deadline = stream.requestDeadline, deadline <= now else { continue }
       stream.isTold = true
       due.append(uid)
@@ -206,7 +197,7 @@ package final class RelayedPictures {
       if association.seal(&packet, elicits: false, hasMessages: false, now: now) { return true }
       packet.removeAll()
     }
-    for (_, stream) in streams.sorted(by: { $0.key < $1.key }) {
+    for (_, stream) in streams.all.sorted(by: { $0.key < $1.key }) {
       guard let deadline = stream.requestDeadline, deadline <= now else { continue }
       stream.lastRequest = now
       Session.beginPacket(&packet)
@@ -365,19 +356,17 @@ package final class RelayedPictures {
   }
 
   func setRoundTrip(_ roundTrip: Duration) {
-    for stream in streams.values { stream.setRoundTrip(roundTrip) }
+    for stream in streams.all.values { stream.setRoundTrip(roundTrip) }
   }
 
   func nextDeadline(on association: Association) -> Instant? {
     var deadline = earliest(nextWish, media.deadline(on: association))
     deadline = earliest(deadline, nextPause)
     deadline = earliest(deadline, low.deadline(on: association))
-    for stream in streams.values { deadline = earliest(deadline, stream.requestDeadline) }
+    for stream in streams.all.values { deadline = earliest(deadline, stream.requestDeadline) }
     return deadline
   }
 
-  /// Hosts whose pictures are put together at once; each takes 1.2 MB.
-  private static let mostStreams = 16
   /// From one word that there are no pictures to the next: who joins meanwhile hears it too.
   private static let pausePace = Duration.seconds(5)
   /// From one word about what is wanted to the next, and how long the relay's holds.

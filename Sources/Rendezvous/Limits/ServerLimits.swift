@@ -115,8 +115,10 @@ package struct ServerLimits: Sendable {
   /// Clients in all: memory (26 MB at 400 bytes each). `--limit-clients` sets another number.
   package var sessions = 65_536
   /// Programs of one identity: what a person runs on a few hosts, and some that died without a
-  /// word. Nobody else pays for them.
+  /// word. Nobody else pays for them. At a relay it is seats of one identity in one channel.
   package var presencesPerIdentity = 8
+  /// Sessions of one identity in all: at a relay a program has one in each of its channels.
+  package var sessionsPerIdentity = 8
   /// Clients at one address: households, and offices behind one NAT.
   package var sessionsPerSource = 256
   /// Clients of one IPv6 /56, and of one /48 or IPv4 /24: one provider's customer must not be able
@@ -183,6 +185,19 @@ package struct ServerLimits: Sendable {
   }
 
   package init() {}
+
+  /// At a relay, where a program has a session for each channel (docs/protocol/relay.md §5).
+  package static var relay: ServerLimits {
+    var limits = ServerLimits()
+    // The 64 channels of a program, and once more where it was started anew: what it had before is
+    // silent for 20 s until it gives way. Addresses bound the sessions of all identities as before.
+    limits.sessionsPerIdentity = 128
+    // All of them come at once when a relay was started again. The rate of a host is below that.
+    limits.initiationsPerIdentity = Rate(perSecond: 20, burst: 128)
+    // A burst of INITs, and what comes within a round trip of 600 ms.
+    limits.unconfirmedPerHost = 32
+    return limits
+  }
 
   /// For measurements on one machine, where every client has the same few addresses: the rates
   /// of a source and of a client are out of the way, the bounds on memory stay.

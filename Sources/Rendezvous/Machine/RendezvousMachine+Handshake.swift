@@ -221,7 +221,7 @@ extension RendezvousMachine {
     if status == .nameGranted, let name = payload.name, !token.allows(name) {
       ruling.status = .nameTaken
     }
-    guard hasRoom(for: payload.presence, of: id, now: now) else {
+    guard hasRoom(for: payload.presence, of: id, ruling.grant?.seat, now: now) else {
       return refuse(id, .tooManyPrograms, .tooManyPrograms, from: source, now: now)
     }
     if let refusal = makeRoom(for: id, payload.presence, source, now: now) {

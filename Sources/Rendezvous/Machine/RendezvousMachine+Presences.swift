@@ -1,5 +1,7 @@
+import Forwarding
 package import Primitives
 import SecureSession
+import Tokens
 package import Wire
 
 /// Several programs of one identity (docs/protocol/rendezvous.md §2): which of them a body goes to,
@@ -33,11 +35,12 @@ extension RendezvousMachine {
   }
 
   /// Whether one more program of the identity may register; the same one again always may.
-  func hasRoom(for presence: Presence, of id: PeerID, now: Instant) -> Bool {
-    let all = registry.all(of: id)
-    guard all.count >= limits.presencesPerIdentity else { return true }
-    return all.contains { registry[$0].presence.id == presence.id }
-      || all.contains {
+  ///
+  /// - Parameter seat: At a relay, what it registers for.
+  func hasRoom(for presence: Presence, of id: PeerID, _ seat: SeatClaim?, now: Instant) -> Bool {
+    let rivals = registry.rivals(of: id, for: seat, in: channels.hub, limits)
+    return rivals.isEmpty || registry.find(id, presence.id) != nil
+      || rivals.contains {
         registry.mayGiveWay($0, to: presence.kind, period: limits.period, now: now)
       }
   }
@@ -48,30 +51,39 @@ extension RendezvousMachine {
     if let older = registry.find(id, presence.id) {
       return close(older, .replaced, .replaced, now: now)
     }
-    var all = registry.all(of: id)
+    let seat = channels.hub?.claim(of: slot)
+    var rivals = registry.rivals(of: id, for: seat, in: channels.hub, limits)
     let source = registry[slot].address
     if !limiter.hasRoom(for: 0, of: source, registry),
       case let near = registry.crowded(
         by: presence.kind, of: id, at: source, period: limits.period, now: now), !near.isEmpty
     {
       // There was room only because one of these had it.
-      all = near
-    } else if all.count < limits.presencesPerIdentity {
-      return
+      rivals = near
     }
-    let yielding = all.filter {
+    let yielding = rivals.filter {
       registry.mayGiveWay($0, to: presence.kind, period: limits.period, now: now)
     }
-    let candidates = yielding.isEmpty ? all : yielding
+    let candidates = yielding.isEmpty ? rivals : yielding
     let oldest = candidates.max {
       registry[$0].silence(now: now) < registry[$1].silence(now: now)
     }
     if let oldest { close(oldest, .limits, .crowdedOut, now: now) }
   }
-
 }
 
 extension ClientRegistry {
+  /// Sessions of an identity of which one has to end before there is another; none while there is
+  /// room. At a relay those of one channel have a limit of their own.
+  func rivals(
+    of id: PeerID, for seat: SeatClaim?, in hub: ForwardingHub?, _ limits: ServerLimits
+  ) -> [UInt32] {
+    let all = all(of: id)
+    let near = hub.map { hub in all.filter { hub.claim(of: $0)?.channel == seat?.channel } } ?? all
+    if near.count >= limits.presencesPerIdentity { return near }
+    return all.count < limits.sessionsPerIdentity ? [] : all
+  }
+
   /// Sessions of an identity at the host of `source` that give way where that is full.
   func crowded(
     by kind: PresenceKind, of id: PeerID, at source: SocketAddress, period: Duration, now: Instant

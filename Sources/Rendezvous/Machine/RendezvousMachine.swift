@@ -66,8 +66,9 @@ package struct RendezvousMachine: ~Copyable, DatagramMachine {
 
   package init(
     _ settings: consuming ServerSettings, store: any RegistrationStore,
-    limits: ServerLimits = ServerLimits(), random: RandomSource
+    limits: ServerLimits? = nil, random: RandomSource
   ) {
+    let limits = limits ?? (settings.forwarding == nil ? ServerLimits() : .relay)
     var random = random
     let hash = KeyedHash(key0: random.next(), key1: random.next())
     gate = Self.makeGate(settings, limits, random: &random)

@@ -129,7 +129,7 @@ struct RelayedHostTests {
     host = RelayedHost(capacity: 8, isTold: true)
     speak(0)
     host.handleUnsent(500, isLeftOut: true)
-    var next = RelayedHost(capacity: 8, isTold: true, after: host)
+    var next = RelayedHost(capacity: 8, isTold: true, after: host.past)
     #expect(next.leftOut == 500 && next.isSilent && next.counters.packetsReceived == 0)
     next.handleUnsent(7, isLeftOut: false)
     #expect(next.leftOut == 507)
@@ -148,6 +148,23 @@ struct RelayedHostTests {
     #expect(!host.isSilent && host.leftOut == 0)
     speak(40_002, level: 127)
     #expect(host.isSilent)
+  }
+
+  /// Whether a value of such a type is in another one.
+  private func holds(_ type: String, in value: Any) -> Bool {
+    String(describing: Swift.type(of: value)) == type
+      || Mirror(reflecting: value).children.contains { holds(type, in: $0.value) }
+  }
+
+  /// Goal: what is handed to the machine of another relay has counts, and no queue of frames.
+  @Test func `frames of a former relay are not kept`() throws {
+    let world = try RelayedWorld(seed: 902)
+    for uid in 1...2 as ClosedRange<UInt32> { try world.join(uid) }
+    world.run(.seconds(1))
+    world.speak(1, 0)
+    world.run(.milliseconds(100))
+    let hosts = try #require(world.member(2)).machine.hosts
+    #expect(holds("Past", in: hosts) && !holds("AudioFrameQueue", in: hosts))
   }
 
   /// Goal: who hears silence by a relay loses nothing.

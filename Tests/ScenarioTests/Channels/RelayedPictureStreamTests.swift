@@ -42,6 +42,60 @@ struct RelayedPictureStreamTests {
     #expect(poll(pictures) == [0, 0] && poll(pictures) == [0, 1] && pictures.current == 0)
   }
 
+  /// Fragments of hosts' pictures, 100 ms apart, and whose there are of which something was kept.
+  private struct Screen {
+    let pictures = RelayedPictures(
+      VideoSettings(), receives: true)
+    var now = Instant(nanoseconds: 1_000_000_000)
+
+    mutating func show(_ hosts: ClosedRange<UInt32>, _ numbers: Range<UInt16>) {
+      for number in numbers {
+        for host in hosts {
+          let header = VideoMediaFrame(
+            stream: 0, number: number, mediaTime: UInt32(number) * 9000, isKeyFrame: number == 0,
+            temporalLayer: 0, references: (number == 0 ? 0 : 1, 0))
+          let bytes: [UInt8] = [1]
+          _ = pictures.handle(
+            header, bytes.span, of: host, source: UInt8(truncatingIfNeeded: host), now: now)
+        }
+        now = now + .milliseconds(100)
+      }
+    }
+
+    func packets(_ host: UInt32) -> Int? { pictures.statistics(of: host)?.packetsReceived }
+  }
+
+  /// Goal: whoever begins to show pictures is seen, however many have done so before; nobody is cut
+  /// who may be watched.
+  @Test func `a seventeenth host has the memory of one that shows nothing any more`() {
+    var screen = Screen()
+    screen.show(1...16, 0..<20)
+    screen.show(17...17, 0..<20)
+    #expect(screen.packets(17) == nil && screen.packets(1) == 20)
+    // Hosts 2 to 16 go on.
+    screen.show(2...16, 20..<130)
+    screen.show(17...17, 20..<30)
+    #expect(screen.packets(17) == 10)
+    screen.show(2...17, 130..<140)
+    #expect((2...16).allSatisfy { screen.packets($0) == 140 } && screen.packets(17) == 20)
+    // The first one is back, and has what it had; now nobody is silent.
+    screen.show(1...1, 20..<30)
+    #expect(screen.packets(1) == 20)
+    screen.pictures.setUnwanted(true, 5)
+    screen.show(1...1, 30..<40)
+    #expect(screen.packets(1) == 30 && screen.packets(5) == 140)
+  }
+
+  /// A relay may say of frames what it likes.
+  @Test func `hosts that there are not take no memory without end`() {
+    var screen = Screen()
+    for host in UInt32(1)...500 {
+      screen.show(host...host, 0..<1)
+      screen.now = screen.now + .seconds(1)
+    }
+    #expect((1...500).count { screen.packets($0) != nil } == 64)
+  }
+
   @Test func `a low picture for which the queue has no room is left out, and the stream goes on`()
     throws
   {
