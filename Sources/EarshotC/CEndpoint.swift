@@ -103,8 +103,8 @@ final class CEndpoint: Sendable {
   private func append(_ event: EndpointEvent) {
     let text = EventText(event)
     let number = text.call.map { self.number(of: $0) } ?? 0
-    if case .callProgress(_, .replaced(let new)) = event { rename(number, new) }
     state.withLock { $0.backlog.append(text, of: number) }
+    if case .callProgress(_, .replaced(let new)) = event { rename(number, new) }
   }
 
   private func tellAll(_ tell: (EventText, UInt64) -> Void) {
@@ -122,8 +122,12 @@ final class CEndpoint: Sendable {
 
   fileprivate static let formerCount = 64
 
+  /// Where the other's call has rung already, its number ends: it is the same call.
   private func rename(_ number: UInt64, _ new: CallID) {
     state.withLock { state in
+      if let other = state.numbers[new], other != number {
+        state.backlog.append(EventText(replaced: new), of: other)
+      }
       state.numbers[new] = number
       state.calls[number] = new
     }

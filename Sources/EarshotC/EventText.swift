@@ -1,3 +1,4 @@
+internal import CEarshot
 internal import Earshot
 internal import Primitives
 
@@ -17,7 +18,7 @@ struct EventText {
 
   /// Registration, and what has no kind of its own.
   init(_ event: EndpointEvent) {
-    (kind, call, name) = (8, event.callID, Self.word(event))
+    (kind, call, name) = (8, event.callID, "")
     switch event {
     case .registrationChanged(let state):
       (kind, name) = (1, Self.word(state))
@@ -35,8 +36,14 @@ struct EventText {
       (kind, name, text) = (7, report.outcome.rawValue, Self.clean(report.reason))
       peer = report.peer?.description ?? ""
       peerName = Self.clean(report.peerName ?? "")
-    default: text = Self.details(event)
+    default: (name, text) = (Self.word(event), Self.details(event))
     }
+  }
+
+  /// The call goes on under another number: this one is told no more.
+  init(replaced call: CallID) {
+    (kind, self.call, name) = (EARSHOT_CALL_ENDED.rawValue, call, "replaced")
+    text = "Both sides called: the call goes on as the one that was made here."
   }
 
   /// What was not told because nobody took it.
@@ -48,16 +55,18 @@ struct EventText {
   var isUpToPeer: Bool { (4...6).contains(kind) }
 
   private mutating func fill(_ step: CallProgress) {
-    (kind, name) = (4, Self.word(step))
+    kind = 4
     switch step {
+    // Told by itself: to find its name by reflection takes all of its 64 KiB.
     case .message(let stream, let bytes):
-      (kind, self.stream, data) = (5, UInt32(stream), bytes)
+      (kind, name, self.stream, data) = (5, "message", UInt32(stream), bytes)
     case .streamChanged(let change):
       (name, reason) = (change.stream.rawValue, change.reason.rawValue)
       text = "\(change.old.rawValue) to \(change.new.rawValue)"
     case .answered(let who):
-      (peer, peerName) = (who.id.description, Self.clean(who.name ?? ""))
-    default: text = Self.details(step)
+      (name, peer) = ("answered", who.id.description)
+      peerName = Self.clean(who.name ?? "")
+    default: (name, text) = (Self.word(step), Self.details(step))
     }
   }
 

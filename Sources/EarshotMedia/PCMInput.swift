@@ -11,7 +11,9 @@ internal import Reactor
 ///     microphone.push(samples)
 ///
 /// Three seconds wait at the most. Where nothing has come, silence is sent; what is older than the
-/// call is dropped at its beginning.
+/// call is dropped at its beginning. That holds for each call that it is used for: what is pushed
+/// between two of them is heard in neither. Of what is pushed faster than it is said, a file or the
+/// sound of a synthesizer, nothing is dropped.
 public final class PCMInput: AudioSource {
   /// Samples a second and channel of what is pushed: 8000...192000.
   public let rate: Int

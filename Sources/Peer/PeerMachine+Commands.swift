@@ -155,6 +155,7 @@ extension PeerMachine {
   package mutating func shutDown(now: Instant) {
     life.end(now: now)
     if peerProbe != nil { endPeerProbe(.cancelled, now: now) }
+    rendezvous.endProbe(.cancelled, now: now)
     channels.leaveAll(now: now)
     for callID in lookups.removeAll() { publish(.unresolved(callID, .cancelled)) }
     for callID in ledger.openCallIDs {

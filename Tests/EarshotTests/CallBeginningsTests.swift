@@ -46,4 +46,15 @@ struct CallBeginningsTests {
     beginnings.append(.callProgress(last, .delivered))
     #expect(beginnings.events(of: last).count == 1)
   }
+
+  /// Goal: commands on a call that is over, which are traced, put it in no more.
+  @Test func `a command begins nothing`() {
+    var beginnings = CallBeginnings()
+    beginnings.append(.callProgress(Self.other, .delivered))
+    for id in [Self.id, Self.other] {
+      beginnings.append(.commandDone(CommandTrace("hangUp(reason:userExtension:)", id)))
+    }
+    #expect(beginnings.events(of: Self.id).isEmpty)
+    #expect(beginnings.events(of: Self.other).count == 2)
+  }
 }

@@ -53,6 +53,66 @@ import Testing
     #expect(samples[40 * 240 - 1] == 2000 && samples[40 * 240] == 1000)
   }
 
+  /// Counts what it gets, and remembers where sound began.
+  private final class Ruler: AudioSink {
+    let channelCount = 1
+    private let state = Mutex((samples: 0, firstSound: Int?.none))
+
+    var samples: Int { state.withLock { $0.samples } }
+    var firstSound: Int? { state.withLock { $0.firstSound } }
+
+    func write(_ samples: borrowing [Int16], frameCount: Int) {
+      let hasSound = samples[0] != 0
+      state.withLock { state in
+        if hasSound, state.firstSound == nil { state.firstSound = state.samples }
+        state.samples += frameCount
+      }
+    }
+
+    func finish() {}
+  }
+
+  /// Goal: nobody waits for the silence of ten hours.
+  @Test func `a long pause is written a second at a time`() {
+    let start = Instant(nanoseconds: 0)
+    let ruler = Ruler()
+    let mix = ChannelMix(ruler, hold: .milliseconds(60), now: start)
+    let block = [Int16](repeating: 1000, count: 240)
+    let late = mix.frame(at: start + .seconds(36_000))
+    for step in 0..<3 {
+      let before = ruler.samples
+      _ = mix.add(block, frameCount: 240, at: late, now: late + step * 240)
+      #expect(ruler.samples - before <= 48_000)
+    }
+  }
+
+  /// Goal: what is heard after a pause stands in the file at its time.
+  @Test func `silence is written as time goes by`() {
+    let start = Instant(nanoseconds: 0)
+    let ruler = Ruler()
+    let mix = ChannelMix(ruler, hold: .milliseconds(60), now: start)
+    let block = [Int16](repeating: 1000, count: 240)
+    var now = start
+    while now < start + .seconds(3600) {
+      now = now + .milliseconds(250)
+      let before = ruler.samples
+      let isBehind = mix.catchUp(now: now)
+      #expect(!isBehind && ruler.samples - before <= 12_240)
+    }
+    var place = mix.frame(at: now)
+    let began = place
+    for step in 0..<200 {
+      place = mix.add(block, frameCount: 240, at: place, now: began + step * 240)
+    }
+    #expect(began == 3600 * 48_000 && ruler.firstSound == began)
+    // Once nobody is heard the rest of it follows, and silence.
+    var isBehind = true
+    while isBehind { isBehind = mix.catchUp(now: now + .seconds(10)) }
+    #expect(abs(ruler.samples - (3609 * 48_000 + 21_120)) <= 240)
+    mix.finish()
+    #expect(!mix.catchUp(now: now + .seconds(20)))
+  }
+
   /// Counts up.
   private final class Counter: AudioSource {
     let channelCount = 1

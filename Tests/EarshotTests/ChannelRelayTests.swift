@@ -43,6 +43,11 @@ import Wire
     return (seen, states)
   }
 
+  private func stop(_ relays: [ChannelRelay]) async {
+    for relay in relays { await relay.stop() }
+    #expect(await relays[1].counts.opened >= 10, "over all seats")
+  }
+
   /// What comes is what was sealed for this member.
   private func expectOpened(_ relay: ChannelRelay, _ endpoint: Endpoint) async throws {
     let early = await relay.counts.unopened  // They came before the key.
@@ -275,7 +280,7 @@ import Wire
     try await expectStatistics(relays, endpoints[1], steps)
     try await expectUnwanted(relays[1], endpoints[1], ear, steps)
     try await expectMixing(relays[0].mixing, relays[1].mixing, hostSteps)
-    for relay in relays { await relay.stop() }
+    await stop(relays)
     await expectEnd(steps, hostSteps)
     await #expect(throws: EarshotError.self) { try await relays[1].setVolumeIndication(nil) }
     await close(endpoints, followers, town)

@@ -33,4 +33,24 @@ import Testing
         .music(AudioMixingChange(.playing, .startedByUser)),
       ])
   }
+
+  /// Goal: a moment is the frame of that moment, and one beyond the clip is its last frame.
+  @Test func `music begins where it is asked to`() throws {
+    let clip = try #require(
+      AudioClip(samples: Array(repeating: 100, count: 48_000 * 60), channelCount: 1))
+    var mixer = AudioMixer()
+    mixer.start(clip, AudioMixingOptions(position: .seconds(50)))
+    #expect(mixer.position == .seconds(50))
+    mixer.seek(to: .milliseconds(59_001))
+    #expect(mixer.position == .milliseconds(59_001))
+    mixer.seek(to: .seconds(-1))
+    #expect(mixer.position == .zero)
+    let last = Duration.nanoseconds(Int64(clip.frameCount - 1) * 1_000_000_000 / 48_000)
+    for far in [clip.duration, .seconds(61), .seconds(Int64.max)] {
+      mixer.seek(to: far)
+      #expect(mixer.position == last)
+    }
+    mixer.seek(to: .seconds(Int64.min))
+    #expect(mixer.position == .zero)
+  }
 }

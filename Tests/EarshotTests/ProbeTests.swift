@@ -1,5 +1,7 @@
 import Earshot
 import Foundation
+import Primitives
+import Reactor
 import Testing
 
 /// `Endpoint.probe` over real sockets on the loopback address.
@@ -68,9 +70,25 @@ import Testing
     #expect(finished == 1 && last?.ending == .cancelled && last?.idleRoundTrip != nil)
     // Another one may begin at once, and is not disturbed by the first.
     let second = try await endpoint.probe(plan: Self.short)
+    await probe.cancel()
     let result = try #require(await second.result())
     #expect(result.ending == .finished, "\(result.state) \(result.phases)")
     await endpoint.close()
     rendezvous.stop()
+  }
+
+  /// Goal: whoever waits for a result gets one, also where the rendezvous never answered.
+  @Test(.timeLimit(.minutes(1)))
+  func `a probe that waits for contact ends with its endpoint`() async throws {
+    let silent = try UDPSocket(binding: SocketAddress(v4: 127, 0, 0, 1, port: 0))
+    var configuration = Configuration(rendezvous: silent.localAddress.description)
+    configuration.bind = "127.0.0.1:0"
+    configuration.isEphemeral = true
+    let endpoint = try await Endpoint.open(configuration)
+    let probe = try await endpoint.probe()
+    await endpoint.close()
+    #expect(await probe.result()?.ending == .cancelled)
+    await probe.cancel()
+    #expect(silent.localAddress.port != 0)
   }
 }

@@ -35,7 +35,9 @@ extension CallTests {
     #expect(told.volumes.contains { $0.isLocal } && told.volumes.contains { !$0.isLocal })
     let own440 = told.volumes.last { $0.isLocal }?.speakers.first?.pitchHz ?? 0
     #expect(own440 == 0 || abs(own440 - 440) < 20, "\(own440)")
+    async let other = call.snapshot()
     let picture = try await call.snapshot()
+    #expect(try await other.width == picture.width, "two may ask at once")
     #expect(picture.width == 320 && picture.height == 180)
     try await call.stopAudioMixing()
     await call.hangUp()

@@ -87,6 +87,53 @@ struct PipedInputTests {
     #expect(!isAhead)
   }
 
+  /// Goal: no microphone is taken for a file, however long it is used. Method: a clock that is
+  /// 0.1 % fast is 2.1 s ahead after 35 min, as one of 100 ppm after six hours; a call in the last
+  /// minute.
+  @Test func `a microphone whose clock is fast stays one`() throws {
+    var supply = try Supply(try #require(RawFormat("8000/1")))
+    let ticks = 35 * 60 * 50
+    var due = 0.0
+    var late: [Int] = []
+    for tick in 0..<ticks {
+      supply.now = supply.now + .milliseconds(20)
+      due += 160 * 1.001
+      let value = tick % 800 * 40
+      let bytes = (0..<(2 * Int(due))).map { UInt8($0 % 2 == 0 ? value & 255 : value >> 8) }
+      supply.input.append(bytes, count: bytes.count, now: supply.now)
+      due -= due.rounded(.down)
+      guard tick >= ticks - 3000 else { continue }
+      let heard = Int(supply.read(960).last ?? 0) / 40
+      if tick >= ticks - 2900, tick % 800 > 100 { late.append(tick % 800 - heard) }
+    }
+    let isAhead = supply.input.isAhead
+    #expect(!isAhead)
+    #expect(late.allSatisfy { (0...5).contains($0) }, "20 ms each")
+  }
+
+  /// Goal: what is said between two calls is not heard in the second.
+  @Test func `who reads again after a pause hears nothing from before`() throws {
+    var supply = try Supply()
+    func block(_ value: Int16) -> [Int16] { Array(repeating: value, count: 960) }
+    for _ in 0..<50 {
+      supply.now = supply.now + .milliseconds(20)
+      let taken = supply.input.append(block(2000).span, now: supply.now)
+      #expect(taken == 960)
+      _ = supply.read(960)
+    }
+    for _ in 0..<150 {
+      supply.now = supply.now + .milliseconds(20)
+      _ = supply.input.append(block(1000).span, now: supply.now)
+    }
+    var heard: [Int16] = []
+    for _ in 0..<50 {
+      supply.now = supply.now + .milliseconds(20)
+      _ = supply.input.append(block(-1000).span, now: supply.now)
+      heard += supply.read(960)
+    }
+    #expect(heard.allSatisfy { $0 <= 0 } && heard.suffix(960).allSatisfy { $0 < -990 })
+  }
+
   @Test func `a file that comes faster than time loses nothing`() throws {
     var supply = try Supply()
     let whole = 48_000 * 5

@@ -30,6 +30,14 @@ import Testing
     #expect(HostUsageMeter.kilobytes("MemAvailable:", in: text) == nil)
   }
 
+  /// Goal: a host whose count of idle time goes back stops nobody.
+  @Test func `a share is one, whatever the kernel counts`() {
+    #expect(HostUsageMeter.share(of: (30, 100), since: (10, 50)) == 0.4)
+    #expect(HostUsageMeter.share(of: (8, 100), since: (10, 50)) == 0)
+    #expect(HostUsageMeter.share(of: (90, 100), since: (10, 50)) == 1)
+    #expect(HostUsageMeter.share(of: (30, 50), since: (10, 50)) == nil)
+  }
+
   @Test func `an interface is a cable, a radio, or neither`() {
     #expect(NetworkInterfaces.medium(of: "lo") == .other)
     #expect(NetworkInterfaces.medium(of: "no/such") == .other)

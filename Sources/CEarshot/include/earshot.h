@@ -41,7 +41,8 @@ enum earshot_event_kind {
   EARSHOT_CALL_PROGRESS = 4, /* name: firstFrameReceived, remoteAudioMuted, interrupted, ... */
   EARSHOT_MESSAGE = 5,       /* stream, data, data_size */
   EARSHOT_STATISTICS = 6,    /* mos, rtt_ms, lost_fraction; each 2 s */
-  EARSHOT_CALL_ENDED = 7,    /* name: completed, rejected, busy, ...; text: the sentence */
+  EARSHOT_CALL_ENDED = 7,    /* name: completed, rejected, busy, ..., replaced (the call goes on
+                                as the one that was made here); text: the sentence */
   EARSHOT_OTHER = 8          /* name and text: what has no kind of its own */
 };
 

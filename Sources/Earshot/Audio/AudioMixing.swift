@@ -160,8 +160,11 @@ struct AudioMixer {
   }
 
   private static func frame(of position: Duration, in clip: AudioClip) -> Int {
-    let frame = Int(position / .nanoseconds(20_833))
-    return min(max(0, frame), clip.frameCount - 1)
+    // Within the clip first: a duration may be longer than its nanoseconds can be counted.
+    let (seconds, attoseconds) = min(max(.zero, position), clip.duration).components
+    let nanoseconds = Int(attoseconds / 1_000_000_000)
+    let frame = Int(seconds) * 48_000 + (nanoseconds * 48_000 + 500_000_000) / 1_000_000_000
+    return min(frame, clip.frameCount - 1)
   }
 
   private mutating func appendChange(

@@ -63,20 +63,14 @@ extension Call {
   ) -> AsyncStream<EndpointEvent> {
     let first = CallID(endpoint.resolve(id))
     guard endpoint.calls[first.wire] != nil else { return AsyncStream { $0.finish() } }
-    let source = endpoint.events()
-    let beginning = endpoint.readers.beginnings.events(of: first)
     return AsyncStream(bufferingPolicy: .bufferingNewest(1024)) { continuation in
-      for event in beginning { continuation.yield(event) }
-      let reader = Task {
-        var wanted = first
-        for await event in source where event.callID == wanted {
-          continuation.yield(event)
-          if case .callProgress(_, .replaced(let new)) = event { wanted = new }
-          if case .callEnded = event { break }
-        }
-        continuation.finish()
+      for event in endpoint.readers.beginnings.events(of: first) { continuation.yield(event) }
+      if endpoint.readers.hasEnded { return continuation.finish() }
+      let number = endpoint.readers.add(continuation, of: first)
+      continuation.onTermination = { [weak endpoint] _ in
+        guard let endpoint else { return }
+        Task { await endpoint.forget(number) }
       }
-      continuation.onTermination = { _ in reader.cancel() }
     }
   }
 }

@@ -11,6 +11,8 @@ struct CallBeginnings {
     switch event {
     case .statistics, .volumes, .callProgress(_, .message), .callProgress(_, .messagesMissed):
       return
+    // Told of a call that is over as well, which it does not begin anew.
+    case .commandDone where events[id] == nil: return
     case .callEnded:
       events[id] = nil
       return

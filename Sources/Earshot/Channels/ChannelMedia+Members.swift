@@ -40,10 +40,11 @@ extension ChannelMedia {
     /// What people compare (`ChannelRelay.standing`), the newest; `nil` where there was none.
     public var fingerprint: String?
 
-    mutating func add(_ counts: (sent: UInt64, opened: UInt64, unopened: UInt64)) {
-      sent += Int(clamping: counts.sent)
-      opened += Int(clamping: counts.opened)
-      unopened += Int(clamping: counts.unopened)
+    /// - Parameter counts: Of all seats until now.
+    mutating func adopt(_ counts: (sent: UInt64, opened: UInt64, unopened: UInt64)) {
+      sent = Int(clamping: counts.sent)
+      opened = Int(clamping: counts.opened)
+      unopened = Int(clamping: counts.unopened)
     }
   }
 

@@ -321,7 +321,7 @@ public actor ChannelMedia {
   private func countRelay() async {
     guard let relay else { return }
     let (counts, standing) = (await relay.counts, await relay.standing)
-    relayed?.add(counts)
+    relayed?.adopt(counts)
     if !standing.fingerprint.isEmpty { relayed?.fingerprint = standing.fingerprint }
   }
 

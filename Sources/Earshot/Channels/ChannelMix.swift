@@ -27,9 +27,11 @@ public final class ChannelMix: Sendable {
   /// Begins now.
   ///
   /// - Parameters:
-  ///   - sink: Gets the mix on the media threads of those who are heard, 240 samples at a time, and
-  ///     nothing while nobody is heard: such a pause comes as silence, at once, when somebody is
-  ///     heard again. What it gets of two channels is the same mono sound.
+  ///   - sink: Gets the mix on the media threads of those who are heard, 240 samples at a time.
+  ///     While nobody is heard it gets silence as time goes by, about a second late, on a thread of
+  ///     the channel. While no channel has the mix it gets nothing. That time follows as silence
+  ///     once one has it; who is heard before all of it is written is left out. What the sink gets
+  ///     of two channels is the same mono sound.
   ///   - hold: How long a sample waits for others of its time, 0...400 ms. The media threads are
   ///     some ms apart, and a file may wait for longer than a person who listens.
   public convenience init(_ sink: any AudioSink, hold: Duration = .milliseconds(60)) {
@@ -67,7 +69,7 @@ public final class ChannelMix: Sendable {
   ) -> Int {
     state.withLock { state in
       guard !state.isFinished else { return position + frameCount }
-      flush(&state, to: now - holdFrames)
+      flush(&state, to: min(now - holdFrames, state.written + Self.mostAtOnce))
       // One that has fallen behind goes on from here; one that runs ahead waits for its clock.
       let start =
         position < state.written || position > now + Self.longestLead
@@ -78,6 +80,18 @@ public final class ChannelMix: Sendable {
       }
       state.end = max(state.end, start + frameCount)
       return start + frameCount
+    }
+  }
+
+  /// Writes the silence of a time in which nobody was heard, a second at the most.
+  ///
+  /// - Returns: Whether there is more of it.
+  func catchUp(now: Instant) -> Bool {
+    let end = frame(at: now) - holdFrames - Self.patience
+    return state.withLock { state in
+      guard !state.isFinished else { return false }
+      flush(&state, to: min(end, state.written + Self.mostAtOnce))
+      return state.written + state.block.count <= end
     }
   }
 
@@ -107,6 +121,10 @@ public final class ChannelMix: Sendable {
 
   /// Milliseconds.
   private static let longestHold = 400
+  /// A second: what is written under the lock, which a media thread may wait for.
+  private static let mostAtOnce = 48_000
+  /// Half a second: who is heard writes sooner.
+  private static let patience = 24_000
   /// 300 ms: what is further ahead of the clock is another stream.
   private static let longestLead = 14_400
 }

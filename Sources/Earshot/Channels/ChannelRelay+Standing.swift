@@ -14,9 +14,8 @@ extension ChannelRelay {
     driver?.readMachine { ($0.verifiedCount, $0.isPartial ? "" : $0.fingerprint.text) } ?? (0, "")
   }
 
-  /// Frames that were sent, that opened, and that did not.
+  /// Frames that were sent, that opened, and that did not, over all seats.
   public var counts: (sent: UInt64, opened: UInt64, unopened: UInt64) {
-    guard let counts = driver?.readMachine({ $0.counts }) else { return (0, 0, 0) }
-    return (counts.sent, counts.opened, counts.unopened)
+    numbers.counts(with: driver)
   }
 }

@@ -156,6 +156,7 @@ public actor ChannelRelay {
     generation = max(generation, driver.readMachine { $0.nextGeneration })
     sound.hosts = driver.readMachine { $0.hosts }
     forgetMessages(of: driver)
+    numbers.addFrames(of: driver)
     self.driver = nil
     return driver
   }

@@ -93,6 +93,9 @@ final class ChannelVoice: Sendable {
 
   func finish() { own?.finish() }
 
+  /// See `ChannelMix.catchUp`.
+  func catchUp(now: Instant) -> Bool { own?.catchUp(now: now) ?? false }
+
   private func choose(_ state: inout State, _ way: Way, hasSound: Bool, now: Instant) {
     if way == .relay, state.isRelayDead { return }
     if hasSound { state.lastSound[way.rawValue] = now }

@@ -8,6 +8,8 @@ final class ChannelVoices: Sendable {
     var voices: [UInt32: ChannelVoice] = [:]
     /// Voices with sinks of their own whose members are gone, the one that left first in front.
     var departed: [UInt32] = []
+    /// Writes silence while nobody is heard.
+    var keeper: PromptWorker?
   }
 
   private let mix: ChannelMix?
@@ -19,7 +21,18 @@ final class ChannelVoices: Sendable {
     mix = options.mix
     makeOwn = options.makeSink
     hold = options.sinkHold
+    guard mix != nil || makeOwn != nil else { return }
+    do throws(ReactorError) {
+      let keeper = try PromptWorker(named: "earshot-silence") { [weak self] now in
+        self?.writeSilence(now: now)
+      }
+      state.withLock { $0.keeper = keeper }
+    } catch {
+      // No thread to be had: whoever is heard next writes the silence before.
+    }
   }
+
+  deinit { stopKeeper() }
 
   /// Where one member's sound goes that comes by one way.
   func makeSink(_ uid: UInt32, by way: ChannelVoice.Way) -> any AudioSink {
@@ -69,7 +82,19 @@ final class ChannelVoices: Sendable {
 
   /// Finishes the sinks of single members.
   func finish() {
+    stopKeeper()
     for voice in state.withLock({ Array($0.voices.values) }) { voice.finish() }
+  }
+
+  private func stopKeeper() { state.withLock { $0.keeper.take() }?.stop() }
+
+  /// - Returns: When there is more to write.
+  private func writeSilence(now: Instant) -> Instant? {
+    var isBehind = mix?.catchUp(now: now) ?? false
+    for voice in state.withLock({ Array($0.voices.values) }) where voice.catchUp(now: now) {
+      isBehind = true
+    }
+    return now + (isBehind ? Self.catchingPace : Self.silencePace)
   }
 
   /// Finishes the sink of whoever is gone longest, where another one needs its place.
@@ -81,4 +106,7 @@ final class ChannelVoices: Sendable {
 
   /// Four times as many as a relay has hosts in a channel of the usual size.
   private static let most = 256
+  /// From one look for silence to the next, and while much of it is to be written.
+  private static let silencePace = Duration.milliseconds(250)
+  private static let catchingPace = Duration.milliseconds(5)
 }

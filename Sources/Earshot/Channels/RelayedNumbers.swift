@@ -31,6 +31,14 @@ struct RelayedNumbers {
   private var arrivals = ArrivalCount()
   /// Packets of the relay, by their numbers.
   private var line = CallStatistics.Fates.Count()
+  /// Frames by seats that were left.
+  private var frames = Frames()
+
+  private struct Frames {
+    var sent: UInt64 = 0
+    var opened: UInt64 = 0
+    var unopened: UInt64 = 0
+  }
 
   static let interval = Duration.seconds(2)
 
@@ -45,7 +53,7 @@ struct RelayedNumbers {
     let former = self
     self = RelayedNumbers()
     timer = if let known = former.timer { known } else { try loop.addTimer(body) }
-    usage = former.usage
+    (usage, frames) = (former.usage, former.frames)
     for uid in playing { hosts[uid] = Row(isInherited: true) }
     if let timer { loop.setDeadline(timer, began + Self.interval) }
   }
@@ -66,6 +74,12 @@ struct RelayedNumbers {
     network.add(estimate: rate, now: now)
   }
 
+  /// A seat is left.
+  mutating func addFrames(of driver: Driver) {
+    let counts = counts(with: driver)
+    frames = Frames(sent: counts.sent, opened: counts.opened, unopened: counts.unopened)
+  }
+
   /// A host is gone.
   mutating func remove(
     _ uid: UInt32, _ driver: Driver, _ sound: RelayedSound, _ view: RelayedView, now: Instant
@@ -79,6 +93,14 @@ struct RelayedNumbers {
   }
 
   // MARK: - Outputs
+
+  /// Frames by all seats.
+  ///
+  /// - Parameter driver: Of the seat that there is.
+  func counts(with driver: Driver?) -> (sent: UInt64, opened: UInt64, unopened: UInt64) {
+    let now = driver?.readMachine { $0.counts } ?? (opened: 0, unopened: 0, sent: 0)
+    return (frames.sent + now.sent, frames.opened + now.opened, frames.unopened + now.unopened)
+  }
 
   /// Numbers asked for in between.
   func read(

@@ -55,10 +55,10 @@ extension Endpoint {
     case .registered(let seen, let name):
       waiters.unheard = nil
       compareRouter(seenAs: seen)
-      release(.success(name))
+      waiters.release(.success(name))
     case .failed(let error), .reconnecting(.some(let error)):
       if before == .connecting { noteUnheard(error) }
-      release(.failure(error))
+      waiters.release(.failure(error))
     case .connecting: waiters.unheard = nil
     case .reconnecting(nil): break
     }
@@ -69,19 +69,12 @@ extension Endpoint {
     noteUnheard(error)
     registration = .reconnecting(error)
     publish(.registrationChanged(registration))
-    release(.failure(error))
+    waiters.release(.failure(error))
   }
 
   /// Of the first attempt: what is told of an outage is old when somebody waits for its end.
   private func noteUnheard(_ error: EarshotError) {
     if waiters.registration.isEmpty { waiters.unheard = error }
-  }
-
-  func release(_ result: Result<RegistrationState.NameStatus, EarshotError>) {
-    let waiting = waiters.registration
-    waiters.registration = []
-    if !waiting.isEmpty { waiters.unheard = nil }
-    for waiter in waiting { waiter.resume(returning: result) }
   }
 
   /// Why there is no session with the rendezvous yet, as far as the attempt under way can tell.

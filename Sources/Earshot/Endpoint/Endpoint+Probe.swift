@@ -18,14 +18,17 @@ public struct LineProbe: Sendable {
   /// probe by not reading on.
   public let progress: AsyncStream<ProbeProgress>
   private let endpoint: Endpoint
+  private let mark: ProbeMark
 
-  init(_ progress: AsyncStream<ProbeProgress>, _ endpoint: Endpoint) {
+  init(_ progress: AsyncStream<ProbeProgress>, _ endpoint: Endpoint, _ mark: ProbeMark) {
     self.progress = progress
     self.endpoint = endpoint
+    self.mark = mark
   }
 
   /// Stops it. What is known so far comes as its result, marked `cancelled`; nothing comes after.
-  public func cancel() async { await endpoint.cancelProbe() }
+  /// Harmless when it is over: one that was begun later goes on.
+  public func cancel() async { await endpoint.cancelProbe(mark) }
 
   /// Reads to the end, and gives the result.
   public func result() async -> LineReport? {
@@ -52,8 +55,10 @@ extension Endpoint {
       of: ProbeProgress.self, bufferingPolicy: .bufferingNewest(512))
     // The first events come out with the next drain, not before this has returned.
     let previous = probeObserver
-    probeObserver = ProbeObserver(
+    let observer = ProbeObserver(
       continuation, refused: driver.statistics.droppedForRoom, overflowed: driver.overflowCount)
+    let mark = observer.mark
+    probeObserver = observer
     do throws(EarshotError) {
       try begin(target, plan)
     } catch {
@@ -62,9 +67,9 @@ extension Endpoint {
     }
     continuation.onTermination = { [weak self] reason in
       guard case .cancelled = reason, let self else { return }
-      Task { await self.cancelProbe() }
+      Task { await self.cancelProbe(mark) }
     }
-    return LineProbe(stream, self)
+    return LineProbe(stream, self, mark)
   }
 
   private func begin(_ target: ProbeTarget, _ plan: ProbePlan) throws(EarshotError) {
@@ -79,32 +84,24 @@ extension Endpoint {
     }
   }
 
-  func cancelProbe() {
+  func cancelProbe(_ mark: ProbeMark) {
+    guard probeObserver?.mark === mark else { return }
     driver.withMachine { machine, now in machine.cancelProbe(now: now) }
   }
 
-  /// Who notes when packets arrive here.
-  private var stamps: ClockQuality.Stamps {
-    let statistics = driver.statistics
-    return 2 * statistics.stampedMessages > statistics.receivedMessages ? .kernel : .user
-  }
-
   func handleProgress(_ progress: ProbeProgress) {
-    guard let observer = probeObserver else { return }
-    guard case .finished(var report) = progress.with(stamps) else {
-      observer.continuation.yield(progress.with(stamps))
-      return
-    }
-    report.cost.refusedByHost = Int(clamping: driver.statistics.droppedForRoom - observer.refused)
-    report.cost.overflowedHere = max(0, driver.overflowCount - observer.overflowed)
-    probeObserver = nil
-    observer.continuation.yield(.finished(report))
-    observer.continuation.finish()
+    let isLast = probeObserver?.publish(
+      progress, driver.statistics, overflowed: driver.overflowCount)
+    if isLast == true { probeObserver = nil }
   }
 }
 
+/// Tells one probe from another.
+final class ProbeMark: Sendable {}
+
 /// Who hears of a probe, and what the socket had counted when it began.
 struct ProbeObserver {
+  let mark = ProbeMark()
   let continuation: AsyncStream<ProbeProgress>.Continuation
   /// Packets that the kernel had no room for, out and in.
   let refused: UInt64
@@ -116,6 +113,24 @@ struct ProbeObserver {
     self.continuation = continuation
     self.refused = refused
     self.overflowed = overflowed
+  }
+
+  /// - Returns: Whether nothing follows.
+  func publish(
+    _ progress: ProbeProgress, _ statistics: UDPStatistics, overflowed: Int
+  ) -> Bool {
+    // Who notes when packets arrive here.
+    let isKernel = 2 * statistics.stampedMessages > statistics.receivedMessages
+    let told = progress.with(isKernel ? .kernel : .user)
+    guard case .finished(var report) = told else {
+      continuation.yield(told)
+      return false
+    }
+    report.cost.refusedByHost = Int(clamping: statistics.droppedForRoom - refused)
+    report.cost.overflowedHere = max(0, overflowed - self.overflowed)
+    continuation.yield(.finished(report))
+    continuation.finish()
+    return true
   }
 }
 

@@ -52,10 +52,11 @@ extension Endpoint {
       }
       return video.rings
     }
-    rings.wantSnapshot()
+    let number = rings.wantSnapshot()
+    defer { rings.endSnapshot() }
     let deadline = SystemClock.now + .seconds(1)
     while SystemClock.now < deadline, !isClosed {
-      if let picture = rings.takeSnapshot() { return picture }
+      if let picture = rings.snapshot(number) { return picture }
       await rest(.milliseconds(10))
     }
     throw isClosed ? .closed : .noPicture()

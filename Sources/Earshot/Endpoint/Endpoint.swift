@@ -81,12 +81,17 @@ public actor Endpoint {
     _ configuration: Configuration, at address: SocketAddress?
   ) async throws(EarshotError) -> Endpoint {
     let setup = try await EndpointSetup.make(configuration, at: address)
-    let endpoint = try Endpoint(setup)
-    try await endpoint.begin(configuration.logHandler)
+    let endpoint = Endpoint(setup)
+    do throws(EarshotError) {
+      try await endpoint.begin(configuration.logHandler)
+    } catch {
+      await endpoint.letGo()
+      throw error
+    }
     return endpoint
   }
 
-  init(_ setup: consuming EndpointSetup) throws(EarshotError) {
+  init(_ setup: consuming EndpointSetup) {
     id = setup.id
     known = setup.known
     rendezvousText = setup.rendezvousText
@@ -146,7 +151,7 @@ public actor Endpoint {
     }
   }
 
-  private func forget(_ reader: Int) { readers.remove(reader) }
+  func forget(_ reader: Int) { readers.remove(reader) }
 
   func publish(_ event: EndpointEvent) {
     if holdsBack(event) { return }
@@ -269,11 +274,12 @@ public actor Endpoint {
 
   /// Hangs up, says goodbye to the rendezvous, gives the router's port back, and closes the socket.
   /// Takes at most a second, and up to 1.2 s more where the router does not answer; up to nine
-  /// while the other side of a call has not confirmed its end and the rendezvous is away.
+  /// while the other side of a call has not confirmed its end and the rendezvous is away. Whoever
+  /// calls it meanwhile waits for the same end.
   public func close() async {
-    guard !isClosed else { return }
+    guard !isClosed else { return await withCheckedContinuation { waiters.awaitEnd($0) } }
     isClosed = true
-    release(.failure(.closed))
+    waiters.release(.failure(.closed))
     driver.withMachine { machine, now in machine.shutDown(now: now) }
     await closeRouter()
     let deadline = SystemClock.now + .milliseconds(9_000)
@@ -284,28 +290,26 @@ public actor Endpoint {
     driver.withMachine { machine, now in machine.closeRelay(now: now) }
     driver.stop()
     relayStreams.closeAll()
+    probeObserver?.continuation.finish()
+    probeObserver = nil
+    readers.finish()
+    while waiters.resting > 0 { await pause(.milliseconds(5)) }
+    letGo()
+    waiters.end()
+  }
+
+  /// Everything that an endpoint has of its host.
+  private func letGo() {
+    driver.stop()
     addressWatch?.stop()
     if let statisticsTimer { loop.removeTimer(statisticsTimer) }
     if let volumeTimer = volumes.timer { loop.removeTimer(volumeTimer) }
-    readers.finish()
-    while waiters.resting > 0 { await pause(.milliseconds(5)) }
     known.close()
     loop.stop()
   }
 
   /// A wait on the loop's own timer.
   func pause(_ duration: Duration) async { await loop.pause(duration) }
-}
-
-/// Tasks of the application that wait for something of an endpoint.
-struct Waiters {
-  /// For an answer of the rendezvous.
-  var registration:
-    [CheckedContinuation<Result<RegistrationState.NameStatus, EarshotError>, Never>] = []
-  /// Why there is no registration, told while nobody waited: whoever waits first hears it at once.
-  var unheard: EarshotError?
-  /// For a moment; how many there are.
-  var resting = 0
 }
 
 /// Who may look at the decrypted media of calls (`Endpoint.captureMedia`).

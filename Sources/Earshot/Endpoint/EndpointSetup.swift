@@ -49,17 +49,18 @@ struct EndpointSetup: ~Copyable {
     let path =
       configuration.isEphemeral ? nil : try LocalIdentityFile.path(configuration.identityFile)
     let identity = try path.map(LocalIdentityFile.open) ?? LocalIdentityFile.ephemeral()
-    let known = KnownIdentities(besideIdentity: path)
-    let resolved: [SocketAddress]
-    if let address {
-      resolved = [address]
-    } else {
-      resolved = try await target.resolve(matching: bind)
-    }
+    let resolved = try await target.resolve(matching: bind, at: address)
     let relays = try await RelayOptions.resolve(configuration.relays, matching: bind)
-    return try make(
-      configuration, target, addresses: resolved, relays: relays, bind: bind, name: name,
-      identity: identity, known: known)
+    // From here on there is a thread that somebody must end.
+    let known = KnownIdentities(besideIdentity: path)
+    do throws(EarshotError) {
+      return try make(
+        configuration, target, addresses: resolved, relays: relays, bind: bind, name: name,
+        identity: identity, known: known)
+    } catch {
+      known.close()
+      throw error
+    }
   }
 
   private static func make(
@@ -68,7 +69,6 @@ struct EndpointSetup: ~Copyable {
     known: KnownIdentities
   ) throws(EarshotError) -> EndpointSetup {
     let socket = try openSocket(bind, dscp: configuration.dscp)
-    let loop = try startLoop(wantsRealTime: configuration.usesRealTimeScheduling)
     let address = addresses[0]
     let hosts = try hostAddresses(socket.localAddress, rendezvous: address)
     let now = SystemClock.now
@@ -96,6 +96,8 @@ struct EndpointSetup: ~Copyable {
     for peer in try familiars(known, areAudience: settings.isForFamiliars) {
       machine.setFamiliar(peer.id, true, card: peer.card)
     }
+    // Last: nothing that may fail comes after it.
+    let loop = try startLoop(wantsRealTime: configuration.usesRealTimeScheduling)
     return EndpointSetup(
       id: id, known: known, rendezvousText: target.text, isRendezvousGiven: target.id != nil,
       loop: loop, localAddress: local, relayAuthorities: configuration.relayAuthorities,
@@ -203,7 +205,12 @@ struct RendezvousTarget: Sendable {
 
   /// The addresses that the local socket can send to, in the order in which they are tried: the
   /// system's first choice, then one of each family in turn (RFC 8305 §4).
-  func resolve(matching bind: SocketAddress) async throws(EarshotError) -> [SocketAddress] {
+  ///
+  /// - Parameter address: The only one that is to be used; `nil` = as many as there are.
+  func resolve(
+    matching bind: SocketAddress, at address: SocketAddress? = nil
+  ) async throws(EarshotError) -> [SocketAddress] {
+    if let address { return [address] }
     let found = try await addresses(matching: bind)
     guard let first = Self.preferred(found) else { throw .invalidAddress(text) }
     return Self.inTurn(found, from: first)

@@ -35,6 +35,8 @@ public struct LogEntry: Sendable, Equatable {
       self.init(.info, "call \(call.id): from \(call.name ?? "nobody by name"), \(call.peer)")
     case .callStateChanged(let id, let state, let reason):
       self.init(.info, "call \(id): \(state), \(reason)")
+    // To find its name by reflection takes all of its 64 KiB.
+    case .callProgress(let id, .message): self.init(.debug, "call \(id): message")
     case .callProgress(let id, let step):
       self.init(.debug, "call \(id): \(Self.name(of: step))")
     case .callEnded(let id, let report):

@@ -1,6 +1,8 @@
 /// Those who read an endpoint's events. Belongs to the endpoint's actor.
 struct EventReaders {
   private var continuations: [Int: AsyncStream<EndpointEvent>.Continuation] = [:]
+  /// The call of each reader that reads of one call alone.
+  private var calls: [Int: CallID] = [:]
   private var next = 0
   /// Whether they are told of commands.
   var tracesCommands = false
@@ -10,14 +12,22 @@ struct EventReaders {
   /// The application's log.
   var logHandler: (@Sendable (LogEntry) -> Void)?
 
+  /// - Parameter call: To read of it alone until it is over, also under another ID that it goes
+  ///   on by; `nil` = everything.
   /// - Returns: the reader's number, for `remove`.
-  mutating func add(_ continuation: AsyncStream<EndpointEvent>.Continuation) -> Int {
+  mutating func add(
+    _ continuation: AsyncStream<EndpointEvent>.Continuation, of call: CallID? = nil
+  ) -> Int {
     defer { next += 1 }
     continuations[next] = continuation
+    calls[next] = call
     return next
   }
 
-  mutating func remove(_ number: Int) { continuations[number] = nil }
+  mutating func remove(_ number: Int) {
+    continuations[number] = nil
+    calls[number] = nil
+  }
 
   /// In the order in which they came. Where too many wait, what a peer can say without end goes
   /// first: it must not push out what becomes of a call, which then comes later than it was. So of
@@ -26,6 +36,7 @@ struct EventReaders {
     beginnings.append(event)
     if let logHandler, let entry = LogEntry(event) { logHandler(entry) }
     for number in continuations.keys.sorted() {
+      if let call = calls[number], event.callID != call { continue }
       var next: EndpointEvent? = event
       var left = Self.mostDropped
       while let told = next, left > 0, case .dropped(let old)? = continuations[number]?.yield(told)
@@ -33,8 +44,20 @@ struct EventReaders {
         next = old.isUpToPeer ? nil : old
         left -= 1
       }
+      if calls[number] != nil { followCall(of: number, event) }
     }
     if let warning = EndpointWarning(event) { publishEvent(.warning(warning)) }
+  }
+
+  /// What a reader of one call reads after this event of it.
+  private mutating func followCall(of number: Int, _ event: EndpointEvent) {
+    switch event {
+    case .callProgress(_, .replaced(let new)): calls[number] = new
+    case .callEnded:
+      continuations[number]?.finish()
+      remove(number)
+    default: break
+    }
   }
 
   /// Events that are looked at for one that may go.
@@ -45,6 +68,7 @@ struct EventReaders {
     hasEnded = true
     for number in continuations.keys.sorted() { continuations[number]?.finish() }
     continuations.removeAll()
+    calls.removeAll()
   }
 }
 

@@ -62,7 +62,10 @@ final class VideoRings: Sendable {
   }
 
   private struct Snapshot {
-    var isWanted = false
+    /// Numbers those who ask; the last whose picture is there, and how many wait or look at it.
+    var asked = 0
+    var shown = 0
+    var readers = 0
     var picture: VideoPicture?
   }
 
@@ -73,20 +76,42 @@ final class VideoRings: Sendable {
 
   // MARK: - A picture for the application
 
-  /// Loop: the next picture that is shown is wanted.
-  func wantSnapshot() {
-    snapshot.withLock { $0 = Snapshot(isWanted: true, picture: nil) }
+  /// Loop: the next picture that is shown is wanted, until `endSnapshot`.
+  ///
+  /// - Returns: A number for `snapshot(_:)`.
+  func wantSnapshot() -> Int {
+    snapshot.withLock { snapshot in
+      snapshot.asked += 1
+      snapshot.readers += 1
+      return snapshot.asked
+    }
   }
 
   /// Video thread: a picture is shown; copies it where one is wanted.
   func offerSnapshot(_ picture: borrowing VideoPicture) {
-    guard snapshot.withLock({ $0.isWanted }) else { return }
+    guard snapshot.withLock({ $0.asked > $0.shown }) else { return }
     let copied = copy picture
-    snapshot.withLock { $0 = Snapshot(isWanted: false, picture: copied) }
+    snapshot.withLock { snapshot in
+      guard snapshot.readers > 0 else { return }
+      snapshot.picture = copied
+      snapshot.shown = snapshot.asked
+    }
   }
 
-  /// Loop: the picture, once there is one.
-  func takeSnapshot() -> VideoPicture? { snapshot.withLock { $0.picture.take() } }
+  /// Loop: the picture, once one was shown after that number was given.
+  func snapshot(_ number: Int) -> VideoPicture? {
+    snapshot.withLock { $0.shown >= number ? $0.picture : nil }
+  }
+
+  /// Loop: somebody has a picture, or waits no more.
+  func endSnapshot() {
+    snapshot.withLock { snapshot in
+      snapshot.readers -= 1
+      guard snapshot.readers == 0 else { return }
+      snapshot.shown = snapshot.asked
+      snapshot.picture = nil
+    }
+  }
 
   // MARK: - What the encoder is to do
 

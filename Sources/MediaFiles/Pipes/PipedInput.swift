@@ -4,14 +4,15 @@ package import Primitives
 /// from a file, as fast as it is taken. A machine without a thread, clock or descriptor.
 ///
 /// Sound of a microphone that nobody took in time is old: it is dropped where a call begins, and
-/// what is more than needed later. Sound that runs ahead of time is not a microphone's; none of it
-/// is dropped, and the rest is left in the pipe until there is room.
+/// what is more than needed later. Who reads after a pause is another call, and hears nothing from
+/// before. Sound that runs ahead of time is not a microphone's; none of it is dropped, and the rest
+/// is left in the pipe until there is room.
 package struct PipedInput: ~Copyable {
   package let format: RawFormat
   /// What spoilt it, in a sentence.
   package private(set) var fault: String?
   /// Whether it came faster than time passes: then it is taken by `room`.
-  package private(set) var isAhead = false
+  package var isAhead: Bool { arrivals.isAhead }
   /// Times that a reader got silence because nothing had come.
   package private(set) var gapCount = 0
 
@@ -23,8 +24,8 @@ package struct PipedInput: ~Copyable {
   private var count = 0
   /// Of a frame that is not whole yet.
   private var partial: [UInt8] = []
-  private var receivedFrames = 0
-  private var firstArrival: Instant?
+  private var arrivals = FrameArrivals()
+  private var lastRead: Instant?
   private var hasEnded = false
   /// A new reader wants no old sound.
   private var wantsFresh = true
@@ -60,15 +61,13 @@ package struct PipedInput: ~Copyable {
 
   /// Appends what has come.
   package mutating func append(_ bytes: borrowing [UInt8], count byteCount: Int, now: Instant) {
-    if receivedFrames == 0, isWAV(bytes, byteCount) { return }
-    let began = firstArrival ?? now
-    firstArrival = began
+    if arrivals.frameCount == 0, isWAV(bytes, byteCount) { return }
+    arrivals.begin(now: now)
     for index in 0..<min(byteCount, bytes.count) {
       partial.append(bytes[index])
       if partial.count == format.bytesPerFrame { appendFrame() }
     }
-    let ahead = Double(receivedFrames) / Double(format.rateHz) - Self.seconds(began, now)
-    if ahead > Self.aheadOfTime { isAhead = true }
+    arrivals.judge(rateHz: format.rateHz, now: now)
   }
 
   /// Appends whole frames that an application has.
@@ -76,8 +75,7 @@ package struct PipedInput: ~Copyable {
   /// - Returns: samples that were taken; fewer where there is no room for more.
   package mutating func append(_ samples: Span<Int16>, now: Instant) -> Int {
     guard !hasEnded, partial.isEmpty else { return 0 }
-    let began = firstArrival ?? now
-    firstArrival = began
+    arrivals.begin(now: now)
     let channels = format.channels
     let taken = min(samples.count / channels, capacity - count)
     for frame in 0..<taken {
@@ -85,9 +83,8 @@ package struct PipedInput: ~Copyable {
       for channel in 0..<channels { frames[place + channel] = samples[frame * channels + channel] }
       count += 1
     }
-    receivedFrames += taken
-    let ahead = Double(receivedFrames) / Double(format.rateHz) - Self.seconds(began, now)
-    if ahead > Self.aheadOfTime { isAhead = true }
+    arrivals.frameCount += taken
+    arrivals.judge(rateHz: format.rateHz, now: now)
     return taken * channels
   }
 
@@ -104,6 +101,16 @@ package struct PipedInput: ~Copyable {
     servo.restart()
   }
 
+  /// What lies here was said to nobody.
+  private mutating func forgetAll() {
+    drop(count)
+    inputCount = 0
+    resampler.reset()
+    for channel in lastFrame.indices { lastFrame[channel] = 0 }
+    arrivals.restart()
+    begin()
+  }
+
   private var capacity: Int { frames.count / format.channels }
 
   private mutating func appendFrame() {
@@ -115,7 +122,7 @@ package struct PipedInput: ~Copyable {
     }
     partial.removeAll(keepingCapacity: true)
     count += 1
-    receivedFrames += 1
+    arrivals.frameCount += 1
   }
 
   private mutating func drop(_ number: Int) {
@@ -143,6 +150,8 @@ package struct PipedInput: ~Copyable {
   package mutating func read(into samples: inout MutableSpan<Int16>, now: Instant) -> Int {
     let channels = format.channels
     let wanted = samples.count / channels
+    if let lastRead, Self.seconds(lastRead, now) > Self.longestPause, !isAhead { forgetAll() }
+    lastRead = now
     if wantsFresh { dropOld(wanted: wanted, now: now) }
     if mustWait(wanted) {
       fillGap(&samples, 0..<wanted)
@@ -177,7 +186,7 @@ package struct PipedInput: ~Copyable {
   }
 
   private mutating func handleEmpty() {
-    guard receivedFrames > 0, !isAhead else { return }
+    guard arrivals.frameCount > 0, !isAhead else { return }
     gapCount += 1
     isRefilling = true
     servo.handleEmpty()
@@ -210,12 +219,12 @@ package struct PipedInput: ~Copyable {
 
   /// Of a microphone, what came before now; after a moment, as what begins may be a file.
   private mutating func dropOld(wanted: Int, now: Instant) {
-    guard let firstArrival else { return }
+    guard let first = arrivals.first else { return }
     guard !isAhead else {
       wantsFresh = false
       return
     }
-    guard Self.seconds(firstArrival, now) >= Self.judgeAfter else { return }
+    guard Self.seconds(first, now) >= Self.judgeAfter else { return }
     wantsFresh = false
     let kept = wanted * format.rateHz / 48_000 + format.rateHz / 100
     drop(count - kept)
@@ -268,14 +277,15 @@ package struct PipedInput: ~Copyable {
     Int16(Int(sample) * of / fadeFrames)
   }
 
-  private static func seconds(_ from: Instant, _ to: Instant) -> Double {
+  fileprivate static func seconds(_ from: Instant, _ to: Instant) -> Double {
     Double(to.nanoseconds(since: from)) / 1e9
   }
 
   /// Seconds that are kept at most.
   private static let longest = 3
-  /// Seconds ahead of time that no microphone is, with a full pipe and a sound server behind it.
-  private static let aheadOfTime = 1.5
+  /// Seconds from one read to the next of a call, whose media thread reads each 10 or 20 ms, and
+  /// may have been kept from it.
+  private static let longestPause = 0.3
   /// Seconds after which a file would be ahead.
   private static let judgeAfter = 0.3
   /// Seconds above the target that are not waited for.
@@ -284,4 +294,36 @@ package struct PipedInput: ~Copyable {
   private static let blockFrames = 480
   /// 2 ms.
   private static let fadeFrames = 96
+}
+
+/// Whether frames come faster than time passes.
+private struct FrameArrivals {
+  var frameCount = 0
+  private(set) var first: Instant?
+  private(set) var isAhead = false
+  /// Since when, and from which frame on, it is judged.
+  private var window: (began: Instant, frame: Int)?
+
+  /// Some come.
+  mutating func begin(now: Instant) {
+    if first == nil { first = now }
+    if window == nil { window = (now, frameCount) }
+  }
+
+  /// They have come. Over a minute at a time: a clock that is a little fast is ahead by any time
+  /// after some days.
+  mutating func judge(rateHz: Int, now: Instant) {
+    guard let (began, frame) = window else { return }
+    let passed = PipedInput.seconds(began, now)
+    if Double(frameCount - frame) / Double(rateHz) - passed > Self.aheadOfTime { isAhead = true }
+    if passed > Self.judgedSeconds { window = (now, frameCount) }
+  }
+
+  /// What came before is forgotten.
+  mutating func restart() { (first, window) = (nil, nil) }
+
+  /// Seconds ahead of time that no microphone is, with a full pipe and a sound server behind it.
+  private static let aheadOfTime = 1.5
+  /// Seconds after which it is judged anew: a clock that is 0.5 % fast gains 0.3 s in them.
+  private static let judgedSeconds = 60.0
 }

@@ -114,6 +114,9 @@ internal import Synchronization
   /// Whether the caller runs on the loop's thread.
   package var isCurrent: Bool { owner.load(ordering: .relaxed) == currentThreadMark() }
 
+  /// Whether the loop has run, and does nothing any more but jobs.
+  package var hasEnded: Bool { inbox.withLock { $0.phase == .ended } }
+
   /// The longest turn so far, in nanoseconds: how late a datagram or timer may have been served.
   package var longestTurnNanoseconds: UInt64 { longestTurn.load(ordering: .relaxed) }
   /// How often the loop has woken.

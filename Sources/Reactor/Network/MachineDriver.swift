@@ -71,7 +71,7 @@ package final class MachineDriver<Machine: DatagramMachine & ~Copyable> {
     settle()
   }
 
-  /// Stops reading and timing. The machine and the open socket stay until the driver goes.
+  /// Stops reading and timing, and closes the socket. The machine stays until the driver goes.
   package func stop() {
     if let source { loop.unwatch(source) }
     if let timer { loop.removeTimer(timer) }
@@ -80,6 +80,7 @@ package final class MachineDriver<Machine: DatagramMachine & ~Copyable> {
     publish = nil
     sendByStream = nil
     sendFromOtherPort = nil
+    outlet.socket.close()
   }
 
   /// Gives the machine a command, then sends and publishes what comes of it. Do not call the

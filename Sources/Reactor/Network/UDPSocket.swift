@@ -26,7 +26,7 @@ package import Primitives
   package let localAddress: SocketAddress
   package internal(set) var statistics = UDPStatistics()
 
-  let descriptor: FileDescriptor
+  private(set) var descriptor: FileDescriptor
   let isV6: Bool
   var queue: SendQueue
   var locals: LocalAddresses
@@ -98,6 +98,9 @@ package import Primitives
   package mutating func number(of address: InterfaceAddress) -> LocalAddressID {
     locals.number(of: address.address, interface: address.interface)
   }
+
+  /// Lets the address go. What is sent from now on is refused, and counted as that.
+  package mutating func close() { descriptor = FileDescriptor(owning: -1) }
 
   /// How many messages a full batch has.
   package var slotCount: Int { slots.count }

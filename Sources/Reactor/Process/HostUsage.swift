@@ -30,9 +30,7 @@ package struct HostUsageMeter {
     if let last, now > last.time {
       let elapsed = Double(now.nanoseconds(since: last.time))
       usage.processShare = Double(process &- last.process) / elapsed
-      if let host, host.total > last.total {
-        usage.hostShare = Double(host.busy - last.busy) / Double(host.total - last.total)
-      }
+      if let host { usage.hostShare = Self.share(of: host, since: (last.busy, last.total)) }
     }
     last = (now, process, host?.busy ?? 0, host?.total ?? 0)
     let pages = Self.text("/proc/self/statm", limit: 256).split(separator: " ")
@@ -68,6 +66,16 @@ package struct HostUsageMeter {
     // Guests are counted in user time as well.
     let total = ticks.prefix(8).reduce(0, &+)
     return (total &- ticks[3] &- ticks[4], total)
+  }
+
+  /// `nil` where no time has passed. The kernel's count of idle time may go back, and busy time
+  /// with it (proc(5)).
+  static func share(
+    of host: (busy: UInt64, total: UInt64), since last: (busy: UInt64, total: UInt64)
+  ) -> Double? {
+    guard host.total > last.total else { return nil }
+    let busy = host.busy - min(host.busy, last.busy)
+    return min(1, Double(busy) / Double(host.total - last.total))
   }
 
   static func kilobytes(_ name: String, in text: String) -> Int? {
