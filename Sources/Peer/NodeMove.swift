@@ -1,11 +1,11 @@
 import LastMile
-import Primitives
+package import Primitives
 import SecureSession
 import Wire
 
 /// From one node of the service to another (docs/protocol/cluster.md §7). Calls do not notice: they
 /// go from peer to peer.
-enum NodeMove {
+package enum NodeMove {
   /// A session from the beginning, at the node that comes first.
   static func beginAnew(
     _ link: inout RendezvousLink, now: Instant, identity: inout LocalIdentity
@@ -113,6 +113,33 @@ enum NodeMove {
     link.association = nil
     link.standing = .none
     link.events.append(.registration(.reconnecting))
+  }
+
+  /// The name of the rendezvous has these addresses now, in the order in which they are tried.
+  /// While a session stands, and where a list of nodes is known, they are used when nothing else
+  /// is. Who answers there must show the key that is known.
+  package static func redial(
+    _ addresses: [SocketAddress], on machine: inout PeerMachine, now: Instant
+  ) {
+    // Name servers give the same in turns.
+    guard let first = addresses.first,
+      !addresses.allSatisfy({ machine.rendezvous.route.reaches($0) })
+    else { return }
+    machine.configuration.rendezvous = first
+    machine.configuration.otherRendezvousAddresses = Array(addresses.dropFirst())
+    dial(addresses, on: &machine.rendezvous, now: now)
+    machine.settle(now: now)
+  }
+
+  private static func dial(
+    _ addresses: [SocketAddress], on link: inout RendezvousLink, now: Instant
+  ) {
+    guard link.server.nodes.setDialled(addresses), link.association == nil, !link.isStopped,
+      link.route.dial(addresses)
+    else { return }
+    link.detour.leave()
+    link.attempt = nil
+    link.schedule.next = now
   }
 
   /// NODES, outside an attempt: the answer to the question for a newer list.

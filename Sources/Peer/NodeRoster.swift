@@ -14,7 +14,7 @@ struct NodeRoster {
 
   /// What clients pin; `nil` = whichever answers first is pinned, or lists are not wanted.
   let root: PeerID?
-  private let dialled: Place
+  private var dialled: Place
   private(set) var list: NodeList?
   private(set) var present: Place
   /// The places of this round that have not been tried.
@@ -51,6 +51,16 @@ struct NodeRoster {
     } catch {
       list = nil  // Another root's: it is asked for anew.
     }
+  }
+
+  /// The name that was dialled has other addresses now.
+  ///
+  /// - Returns: Whether a session is sought there.
+  mutating func setDialled(_ addresses: [SocketAddress]) -> Bool {
+    let isPresent = present == dialled
+    dialled = Place(addresses: addresses)
+    if isPresent { present = dialled }
+    return isPresent
   }
 
   // MARK: - The list

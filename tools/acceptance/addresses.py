@@ -193,3 +193,42 @@ def names_of_which_half_is_silent(lab):
     finally:
         sh("rm", "-rf", folder)
     return f"silent address {silent:.2f} s, silent name server {half:.2f} s"
+
+
+@scenario
+def a_rendezvous_that_moves_is_found_by_its_name(lab):
+    """A service runs on while the server's name gets another address."""
+    with_second_addresses(lab)
+    folder = f"/etc/netns/{lab.ns('b')}"
+    os.makedirs(folder)
+
+    def name_leads_to(address):
+        # Written in place: the program has this very file mounted.
+        with open(f"{folder}/hosts", "w") as file:
+            file.write(f"{address} rendezvous.test\n")
+
+    def serve(address):
+        program = lab.run(
+            "r", f"{BIN}/earshot-rendezvous", "--listen", f"{address}:{PORT}",
+            "--data", lab.path("data"), "--json", name=f"rendezvous-{address}",
+        )  # fmt: skip
+        program.wait_line(lambda line: line.get("type") == "listening", 5)
+        return program
+
+    try:
+        name_leads_to(ADDRESS["r"])
+        first = serve(ADDRESS["r"])
+        ready(lab, "--accept", rendezvous=f"rendezvous.test:{PORT}")
+        first.kill()
+        serve(SECOND["r"])
+        name_leads_to(SECOND["r"])
+        began = time.monotonic()
+        caller = None
+        while caller is None or caller.wait(20) != 0:
+            assert time.monotonic() - began < 60, "  not registered again within 60 s"
+            caller = lab.peer(
+                "a", "call", "bob", "--duration", "1", rendezvous=f"{SECOND['r']}:{PORT}"
+            )
+        return f"called {time.monotonic() - began:.1f} s after the move"
+    finally:
+        sh("rm", "-rf", folder)

@@ -39,6 +39,19 @@ extension Endpoint {
     }
   }
 
+  /// Nothing answers where the name of the rendezvous led: it may lead elsewhere by now.
+  func lookUpRendezvous() {
+    guard !isClosed, dialled.mayAsk(now: SystemClock.now) else { return }
+    let dialled = dialled
+    Task { redial(await dialled.addresses()) }
+  }
+
+  private func redial(_ addresses: [SocketAddress]) {
+    dialled.handleAnswer()
+    guard !isClosed else { return }
+    driver.withMachine { NodeMove.redial(addresses, on: &$0, now: $1) }
+  }
+
   /// The own address that packets to `remote` come from: of a socket bound to every address the one
   /// that the system chooses. Asked anew only for another `remote`, or when `isFresh`.
   ///

@@ -13,8 +13,8 @@ extension Endpoint {
     switch event {
     case .registration(let step): handleRegistration(step)
     case .rendezvousIdentified(let id, let card):
-      if isRendezvousGiven { known.verify(id, at: .rendezvous(rendezvousText)) }
-      _ = known.see(id, at: .rendezvous(rendezvousText), card: card)
+      if dialled.isGiven { known.verify(id, at: .rendezvous(dialled.text)) }
+      _ = known.see(id, at: .rendezvous(dialled.text), card: card)
     case .rendezvousNodes(let list): known.keep(list)
     case .nameReceipt(let message, let service):
       known.keep(KeptReceipt(service: service, name: message.name, receipt: message.receipt))
@@ -47,6 +47,7 @@ extension Endpoint {
     // Of one that had a session the end of the attempt is told, not what that may be.
     if case .doubted = step, before != .connecting { return }
     registration = RegistrationState(step, error: error(for:))
+    if case .failed(.noAnswer) = step { lookUpRendezvous() }
     // An outage is told once, and once more why; each attempt of it is not.
     if registration != before || step == .connecting {
       publish(.registrationChanged(registration))
@@ -90,7 +91,7 @@ extension Endpoint {
     case .notUnderstood: return .rendezvousNotUnderstood(address)
     case .identityMismatch(let expected, let found):
       return known.commands.rendezvousChanged(
-        rendezvousText, isGiven: isRendezvousGiven, expected: expected, found: found)
+        dialled.text, isGiven: dialled.isGiven, expected: expected, found: found)
     case .versionMismatch(let lowest, let highest):
       return .versionMismatch("The rendezvous", lowest: lowest, highest: highest)
     case .notAllowed: return .notAllowed(id)

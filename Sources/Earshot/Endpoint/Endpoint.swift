@@ -32,9 +32,7 @@ public actor Endpoint {
   nonisolated let loop: EventLoop
   let driver: MachineDriver<PeerMachine>
   nonisolated let known: KnownIdentities
-  let rendezvousText: String
-  /// The user gave the ID of the rendezvous, and so vouches for it.
-  let isRendezvousGiven: Bool
+  var dialled: DialledRendezvous
   var readers = EventReaders()
   var registration = RegistrationState.connecting
   /// What was last heard of the relay.
@@ -94,8 +92,7 @@ public actor Endpoint {
   init(_ setup: consuming EndpointSetup) {
     id = setup.id
     known = setup.known
-    rendezvousText = setup.rendezvousText
-    isRendezvousGiven = setup.isRendezvousGiven
+    dialled = setup.dialled
     loop = setup.loop
     localAddress = setup.localAddress
     relayStreams = RelayStreams(authorities: setup.relayAuthorities)

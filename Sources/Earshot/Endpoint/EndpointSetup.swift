@@ -13,8 +13,7 @@ internal import Wire
 struct EndpointSetup: ~Copyable {
   let id: PeerID
   let known: KnownIdentities
-  let rendezvousText: String
-  let isRendezvousGiven: Bool
+  let dialled: DialledRendezvous
   let loop: EventLoop
   let localAddress: SocketAddress
   let relayAuthorities: String?
@@ -99,8 +98,8 @@ struct EndpointSetup: ~Copyable {
     // Last: nothing that may fail comes after it.
     let loop = try startLoop(wantsRealTime: configuration.usesRealTimeScheduling)
     return EndpointSetup(
-      id: id, known: known, rendezvousText: target.text, isRendezvousGiven: target.id != nil,
-      loop: loop, localAddress: local, relayAuthorities: configuration.relayAuthorities,
+      id: id, known: known, dialled: DialledRendezvous(target: target, bind: bind), loop: loop,
+      localAddress: local, relayAuthorities: configuration.relayAuthorities,
       mapsPort: configuration.mapsPort, machine: machine, socket: socket)
   }
 
@@ -245,7 +244,10 @@ struct RendezvousTarget: Sendable {
       ($0.family == bind.family || bind.family == .v6 && bind.isUnspecified) && !$0.isUnsendable
     }
     guard !usable.isEmpty else {
-      throw addresses.isEmpty ? .hostNotFound(text, detail: "no address") : .invalidAddress(text)
+      guard !addresses.isEmpty else { throw .hostNotFound(text, detail: "no address") }
+      throw .invalidArgument(
+        "A socket at \(bind) cannot send to \(text).",
+        advice: "Both need addresses of one family, IPv4 or IPv6: choose another --bind.")
     }
     return usable
   }
@@ -261,6 +263,37 @@ struct RendezvousTarget: Sendable {
   private static func preferred(_ addresses: [SocketAddress]) -> SocketAddress? {
     let loopback = addresses.first { $0.isLoopback && $0.family == .v4 }
     return addresses.first?.isLoopback == true ? loopback ?? addresses.first : addresses.first
+  }
+}
+
+/// The rendezvous as the user named it, and when its name was last looked up.
+struct DialledRendezvous {
+  let target: RendezvousTarget
+  /// The local address that packets to it leave from.
+  let bind: SocketAddress
+  private var isAsking = false
+  private var asked = SystemClock.now
+
+  init(target: RendezvousTarget, bind: SocketAddress) {
+    (self.target, self.bind) = (target, bind)
+  }
+
+  var text: String { target.text }
+  /// The user gave the ID of the rendezvous, and so vouches for it.
+  var isGiven: Bool { target.id != nil }
+
+  /// Whether the name is to be looked up anew, as nothing answers where it led: each 10 s.
+  mutating func mayAsk(now: Instant) -> Bool {
+    guard SocketAddress(text) == nil, !isAsking, now - asked >= .seconds(10) else { return false }
+    (isAsking, asked) = (true, now)
+    return true
+  }
+
+  mutating func handleAnswer() { isAsking = false }
+
+  /// Where the name leads; none where no name server says.
+  func addresses() async -> [SocketAddress] {
+    do throws(EarshotError) { return try await target.resolve(matching: bind) } catch { return [] }
   }
 }
 

@@ -70,6 +70,25 @@ import Testing
     }
   }
 
+  /// A server that has moved is found where its name leads now, and no session is left for a name.
+  @Test func `a rendezvous is found where its name leads now`() throws {
+    let world = CallWorld(seed: 4)
+    var real: [SocketAddress] = []
+    let gone = SocketAddress(v4: 203, 0, 113, 77, port: 7400)
+    let peer = world.addPeer(CallWorld.names[0]) {
+      real = [$0.rendezvous]
+      $0.rendezvous = gone
+    }
+    world.run(.seconds(60))
+    #expect(!peer.isRegistered)
+    peer.host.command(now: world.now) { NodeMove.redial(real, on: &$0, now: $1) }
+    let isThere = world.run(atMost: .seconds(1)) { peer.isRegistered }
+    #expect(isThere)
+    peer.host.command(now: world.now) { NodeMove.redial([gone], on: &$0, now: $1) }
+    world.run(.seconds(60))
+    #expect(peer.isRegistered)
+  }
+
   @Test func `attempts that are not answered take every way in turn`() {
     var route = route()
     route.reset(own: [], alternates: [AlternateSource(Self.second, .v4)])
