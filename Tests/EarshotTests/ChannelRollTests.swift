@@ -77,6 +77,24 @@ struct RoomRollTests {
     #expect(roll.entries[0].packets == 750 && !roll.isThere(7))
   }
 
+  /// While a relay was silent calls took its place; what came by it before is counted already.
+  @Test func `packets of before a relay's outage count once`() {
+    var roll = ChannelRoll()
+    roll.add(Self.user(7))
+    roll.setNumbers(Self.numbers(received: 300, lost: 4), of: 7, by: .relay)
+    roll.setNumbers(Self.numbers(received: 200), of: 7)
+    roll.setNumbers(nil, of: 7)
+    for received in [500, 600] {
+      roll.setNumbers(Self.numbers(received: received, lost: 10), of: 7, by: .relay)
+    }
+    #expect(roll.entries[0].packets == 810 && roll.entries[0].lost == 10)
+    #expect(roll.entries[0].residualLost == 5)
+    roll.leave(7, heard: .zero)
+    roll.add(Self.user(7))
+    roll.setNumbers(Self.numbers(received: 900), of: 7, by: .relay)
+    #expect(roll.entries[0].packets == 1710, "another stay has other packets")
+  }
+
   @Test func `no channel fills the roll`() {
     var roll = ChannelRoll()
     for uid in 1...1100 as ClosedRange<UInt32> { roll.add(Self.user(uid)) }

@@ -15,6 +15,10 @@ struct ChannelRoll {
     var numbers: CallStatistics?
     /// Of calls with it that are over, and of former seats at a relay.
     private var past = (packets: 0, lost: 0, residual: 0)
+    /// What a relay's numbers were when another way was taken: of another seat they count on.
+    private var former = (packets: 0, lost: 0, residual: 0)
+    /// What of `numbers` is in `past`.
+    private var counted = (packets: 0, lost: 0, residual: 0)
     private var hasPast = false
     private var pastMOS: Double?
     private var pastRoundTrip: Double?
@@ -24,16 +28,19 @@ struct ChannelRoll {
     /// Audio packets that were received or lost; `nil` without a call with it.
     var packets: Int? {
       guard hasPast || numbers != nil else { return nil }
-      let received = numbers?.received
-      return past.packets + (received?.packetsReceived ?? 0) + (received?.packetsLost ?? 0)
+      return past.packets + (numbers?.received.packetCount ?? 0) - counted.packets
     }
 
     /// Of them lost.
-    var lost: Int? { packets.map { _ in past.lost + (numbers?.received.packetsLost ?? 0) } }
+    var lost: Int? {
+      packets.map { _ in past.lost + (numbers?.received.packetsLost ?? 0) - counted.lost }
+    }
 
     /// Of these, what nothing brought in time.
     var residualLost: Int? {
-      packets.map { _ in past.residual + (numbers?.received.residualLost ?? 0) }
+      packets.map { _ in
+        past.residual + (numbers?.received.residualLost ?? 0) - counted.residual
+      }
     }
 
     /// Of the latest call with it, 1...5.
@@ -47,7 +54,24 @@ struct ChannelRoll {
     fileprivate mutating func close() {
       guard let packets, let lost, let residualLost else { return }
       (pastMOS, pastRoundTrip) = (mos, roundTrip)
+      if source == .relay, let last = numbers?.received {
+        former = (last.packetCount, last.packetsLost, last.residualLost)
+      }
       (past, hasPast, numbers) = ((packets, lost, residualLost), true, nil)
+      counted = (0, 0, 0)
+    }
+
+    /// Who comes again is counted from the beginning.
+    fileprivate mutating func end() {
+      close()
+      former = (0, 0, 0)
+    }
+
+    fileprivate mutating func begin(_ numbers: CallStatistics, by source: Source) {
+      close()
+      self.source = source
+      let goesOn = source == .relay && numbers.received.packetCount >= former.packets
+      counted = goesOn ? former : (0, 0, 0)
     }
   }
 
@@ -82,7 +106,7 @@ struct ChannelRoll {
     guard let index = index(of: uid) else { return }
     entries[index].isThere = false
     entries[index].heard += heard
-    entries[index].close()
+    entries[index].end()
   }
 
   /// - Parameters:
@@ -94,12 +118,13 @@ struct ChannelRoll {
   ) {
     guard let index = index(of: uid) else { return }
     guard let numbers else { return entries[index].close() }
-    let before = entries[index].numbers?.received.packetsReceived ?? 0
-    if entries[index].source != source || numbers.received.packetsReceived < before {
-      entries[index].close()
+    let before = entries[index].numbers?.received.packetsReceived
+    if before == nil || entries[index].source != source
+      || numbers.received.packetsReceived < before ?? 0
+    {
+      entries[index].begin(numbers, by: source)
     }
     entries[index].numbers = numbers
-    entries[index].source = source
   }
 
   func isThere(_ uid: UInt32) -> Bool { index(of: uid).map { entries[$0].isThere } ?? false }
@@ -117,4 +142,9 @@ struct ChannelRoll {
 
   /// The latest who had it.
   private func index(of uid: UInt32) -> Int? { entries.lastIndex { $0.user.uid == uid } }
+}
+
+extension CallStatistics.Inbound {
+  /// Those that came, and those that did not.
+  fileprivate var packetCount: Int { packetsReceived + packetsLost }
 }

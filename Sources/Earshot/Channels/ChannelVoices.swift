@@ -91,9 +91,11 @@ final class ChannelVoices: Sendable {
   /// - Returns: When there is more to write.
   private func writeSilence(now: Instant) -> Instant? {
     var isBehind = mix?.catchUp(now: now) ?? false
-    for voice in state.withLock({ Array($0.voices.values) }) where voice.catchUp(now: now) {
-      isBehind = true
+    // Who has left may never come back: then the file ends where it was heard last.
+    let present = state.withLock { state in
+      state.voices.filter { !state.departed.contains($0.key) }.map(\.value)
     }
+    for voice in present where voice.catchUp(now: now) { isBehind = true }
     return now + (isBehind ? Self.catchingPace : Self.silencePace)
   }
 
