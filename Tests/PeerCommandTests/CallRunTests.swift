@@ -1,5 +1,6 @@
 import Arguments
 import Earshot
+import Foundation
 import PeerCommand
 import Primitives
 import Reactor
@@ -72,6 +73,22 @@ import Testing
     #expect(text.split(separator: "\n").last?.contains(#""type":"summary""#) == true)
   }
 
+  /// A service runs on for days after its disk was full.
+  @Test func `a file that fails is told at once, and makes the exit code`() async throws {
+    let folder = try TemporaryFolder()
+    let command = try Self.options([], folder)
+    let events = folder.file("events")
+    let code = try await Self.onLoop { loop in
+      let console = Console(isJSON: false, isQuiet: true)
+      let session = try await OnlineSession(command.online, console, on: loop, readsKeys: false)
+      session.remember("heard.wav cannot be written.")
+      let told = try String(contentsOfFile: events, encoding: .utf8)
+      #expect(told.contains(#""name":"fileFailed","message":"heard.wav cannot be written.""#))
+      return await session.finish(nil, .done)
+    }
+    #expect(code == .file)
+  }
+
   @Test func `nothing is kept for a report that nobody asked for`() async throws {
     try await Self.withCall { session, run in
       for _ in 0..<100 {
@@ -104,6 +121,11 @@ import Testing
       _ = await run.handle(.signal(.interrupt))
       #expect(run.wasSignalled && !run.hasAborted)
       _ = await run.handle(.signal(.terminate))
+      #expect(!run.hasAborted, "the process and its group are told of one wish")
+      while !run.hasAborted, let next = await session.next() {
+        _ = await run.handle(next)
+        _ = await run.handle(.signal(.terminate))
+      }
       #expect(run.hasAborted)
       await session.endpoint.close()
     }

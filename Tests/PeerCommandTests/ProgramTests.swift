@@ -209,7 +209,8 @@ import Testing
   }
 
   @Test(arguments: [
-    ["keygen"], ["card"], ["contacts"], ["completions", "bash"], ["--help"], ["call", "--help"],
+    ["keygen"], ["card"], ["contacts", "list", "--json"], ["completions", "bash"], ["--help"],
+    ["call", "--help"],
   ])
   func `standard output that is full is told, with code 8`(words: [String]) throws {
     let folder = try TemporaryFolder()

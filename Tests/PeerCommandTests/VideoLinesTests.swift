@@ -77,6 +77,16 @@ struct VideoLinesTests {
       .compactMap { JSONReader.value(of: $0) }
   }
 
+  @Test func `pictures that did not come to be have a row of their own`() {
+    let none = Sample.statistics()
+    let rows = VideoMessages.absent(none, wasToSend: true, unsaved: "seen.ivf")
+    #expect(rows.map(\.title) == ["video out", "video in"])
+    #expect(rows[1].text.contains("seen.ivf"))
+    #expect(VideoMessages.absent(none, wasToSend: false, unsaved: nil).isEmpty)
+    #expect(VideoMessages.absent(Self.statistics(), wasToSend: true, unsaved: nil).isEmpty)
+    #expect(VideoMessages.absent(nil, wasToSend: true, unsaved: "seen.ivf").isEmpty)
+  }
+
   @Test func `statistics have W3C's names for video, and the line's own object`() throws {
     let line = try #require(
       try Self.lines { StatsLine.write(Self.statistics(), Sample.id, to: $0) }.last)

@@ -1,6 +1,7 @@
 """Calls that hold, files that stay: what a program outlives, and what it leaves behind."""
 
 import os
+import re
 import signal
 import stat
 import time
@@ -13,7 +14,9 @@ BACK = 12  # seconds in which a rendezvous that is back must have been found
 
 
 def warnings(program):
-    return [line for line in program.stderr().splitlines() if line.startswith("earshot: warning: ")]
+    """With the time of day where the program waits for days."""
+    told = re.compile(r"(\d\d:\d\d:\d\d  )?earshot: warning: ")
+    return [line for line in program.stderr().splitlines() if told.match(line)]
 
 
 def registered(program, count, seconds):
@@ -232,7 +235,34 @@ def a_file_that_may_not_grow_ends_the_saving_not_the_call(lab):
     outcome(alice, "completed", 8, 20)
     assert "ulimit -f" in alice.stderr(), alice.stderr()
     assert os.path.getsize(lab.path("heard.wav")) > 100_000
+    lines = list(alice.lines())
+    rest = lines[[line.get("name") for line in lines].index("fileFailed") :]
+    # Said when it happened, and once.
+    equal(sum(line.get("name") == "fileFailed" for line in lines), 1, "faults told")
+    assert any(line["type"] == "stats" for line in rest), f"  told at the end alone: {rest}"
     outcome(bob, "completed", 0)
+
+
+@scenario
+def a_service_says_at_once_that_its_disk_is_full(lab):
+    disk = lab.path("disk")
+    os.mkdir(disk)
+    if sh("mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", disk, check=False).returncode != 0:
+        return "skipped: nothing can be mounted here"
+    try:
+        lab.rendezvous()
+        bob = ready(lab, "--accept", "--save", os.path.join(disk, "{n}.wav"))
+        for count in (1, 2):
+            lab.peer("a", "call", "bob", "--duration", "4").wait(20)
+            end = time.monotonic() + 5
+            while sum(line.get("name") == "fileFailed" for line in bob.lines()) < count:
+                assert time.monotonic() < end, f"  {list(bob.lines())[-3:]}"
+                time.sleep(0.05)
+        equal(bob.process.poll(), None, "the service goes on")
+        told = [line for line in bob.stderr().splitlines() if " earshot: " in line]
+        assert len(told) >= 2 and all(re.match(r"\d\d:\d\d:\d\d  ", line) for line in told), told
+    finally:
+        sh("umount", "-l", disk, check=False)
 
 
 @scenario

@@ -123,11 +123,13 @@ package struct AnswerCommand: Sendable {
         opened = reopen(call: number, input, session)
       }
       guard let ends = opened.take() else {
+        session.console.sayOfOthers(
+          "\(Wording.briefName(call)) calls; refused, as the sound cannot be opened.")
         await run.refuse("the sound cannot be opened")
         continue
       }
       await follow(run, call, ends, session)
-      if run.hasAborted { return .interrupted }
+      if run.hasAborted { return run.abandon() }
       if run.wasSignalled { break }
     }
     let code = last?.report.map { sound.code(of: $0) } ?? .failed

@@ -105,7 +105,7 @@ package struct CallCommand: Sendable {
     while run.report == nil, !run.hasAborted, let input = await session.next() {
       _ = await run.handle(input)
     }
-    if run.hasAborted { return .interrupted }
+    if run.hasAborted { return run.abandon() }
     guard let report = run.report else { return await session.finish(run, .failed) }
     return await session.finish(run, sound.code(of: report))
   }

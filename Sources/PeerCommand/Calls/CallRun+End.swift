@@ -9,12 +9,7 @@ extension CallRun {
     deadlines.cancelAll()
     session.console.clear()
     ends?.sink.finish()
-    session.remember(ends?.source.fault)
-    session.remember(ends?.sink.fault)
-    session.remember(ends?.video?.source?.fault)
-    session.remember(ends?.video?.sink.fault)
-    session.remember(ends?.arrivals?.fault)
-    session.remember(company.room?.pictures.fault)
+    tellFaults()
     if let last = report.statistics { keep(last) }
     let now = SystemClock.wallNanoseconds / 1_000_000_000
     let names = [view.peer, report.peerName, report.peer?.description].compactMap(\.self)
@@ -29,9 +24,10 @@ extension CallRun {
     company.room?.writeSummary()
     SummaryLine.write(report, prediction: probed?.prediction(now: now), to: session.lines)
     let table = EndTable.text(
-      report, savedTo: ends?.sink.isSaved == true ? ends?.saveName : nil,
+      report, savedTo: ends?.savedName,
       videoSavedTo: ends?.video?.sink.shownCount == 0 ? nil : ends?.video?.saveName,
-      prediction: prediction, with: peer, members: company.room?.book.rows ?? [])
+      prediction: prediction, with: peer,
+      members: (ends?.absent(report) ?? []) + (company.room?.book.rows ?? []))
     if ExitCode(report) == .done {
       session.console.say(table)
     } else {
@@ -39,6 +35,23 @@ extension CallRun {
         table, brief: "\(view.peer): \(report.outcome.rawValue): \(report.reason)")
     }
     if let error = report.error { session.console.complain(CommandFailure(error)) }
+  }
+
+  /// Nobody waits for the report: what was heard is a file all the same.
+  func abandon() -> ExitCode {
+    ends?.sink.finish()
+    return .interrupted
+  }
+
+  /// What cannot be played or saved any more, once each: who talks on wants to know now.
+  func tellFaults() {
+    let sounds = [ends?.source.fault, ends?.sink.fault]
+    let video = ends?.video
+    let pictures = [video?.source?.fault, video?.sink.fault, company.room?.pictures.fault]
+    let faults =
+      (sounds + pictures).compactMap { $0.map { CommandFailure(.file, $0) } }
+      + [ends?.arrivals?.fault].compactMap(\.self)
+    for fault in faults where toldFaults.insert(fault.message).inserted { session.remember(fault) }
   }
 
   /// A name that was dialled is in the report; one that is not was on a card.
@@ -56,5 +69,21 @@ extension CallRun {
     } catch {
       session.console.log(.warning, "This call is not in the history of probes: \(error).")
     }
+  }
+}
+
+extension OpenedSound {
+  /// Pictures that were to be sent or saved, and were not.
+  fileprivate func absent(_ report: CallReport) -> [(title: String, text: String)] {
+    guard let video, report.durationMs >= 2000 else { return [] }
+    return VideoMessages.absent(
+      report.statistics, wasToSend: video.source != nil,
+      unsaved: video.sink.shownCount == 0 ? video.saveName : nil)
+  }
+
+  /// As the table has it.
+  fileprivate var savedName: String? {
+    guard sink.isSaved, let saveName else { return nil }
+    return sink.fault == nil ? saveName : "\(saveName) as far as it went"
   }
 }

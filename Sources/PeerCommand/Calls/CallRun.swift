@@ -33,6 +33,8 @@ package final class CallRun {
   var marks = CallMarks()
   /// Who else is there, or comes.
   var company = CallCompany()
+  /// What of the files has been said to have failed.
+  var toldFaults: Set<String> = []
   /// The name or ID that is being typed; `nil` when keys are commands.
   var typed: String?
 
@@ -54,6 +56,8 @@ package final class CallRun {
     case duration
     /// What was played last has been heard.
     case tail
+    /// A signal that follows another one at once is the same.
+    case impatience
     /// The end that was asked for did not come.
     case patience
     /// `--ring-for` of an incoming call.
@@ -129,6 +133,7 @@ package final class CallRun {
     case .token: break  // The session has handed it over.
     case .wake: if await wake() { verdict = .ringOver }
     }
+    tellFaults()
     finishIfOver()
     if let due = company.room?.nextDeadline { deadlines.set(.room, at: due) }
     arm()
@@ -143,7 +148,8 @@ package final class CallRun {
       try await session.endpoint.call(id).accept(options)
       isRinging = false
     } catch {
-      session.console.log(.warning, error.message)
+      // Of a call that is over, or that another program of this identity took, is told next.
+      if error.code != .callState { session.console.log(.warning, error.message) }
     }
   }
 
@@ -284,10 +290,13 @@ package final class CallRun {
 
   private func handleSignal(_ signal: SignalWatch.Signal) async {
     switch ending {
-    case .none: await end(.signalled)
+    case .none:
+      deadlines.set(.impatience, at: SystemClock.now + .milliseconds(500))
+      await end(.signalled)
     case .asked: ending = .signalled
-    // A terminal that closes often sends SIGHUP twice; nobody is there to be impatient.
-    case .signalled: if signal != .hangUp { ending = .aborted }
+    // A terminal that closes often sends SIGHUP twice; nobody is there to be impatient. And
+    // programs that end others signal the process and its group: that is one wish.
+    case .signalled: if signal != .hangUp, deadlines[.impatience] == nil { ending = .aborted }
     case .aborted: break
     }
   }
@@ -316,6 +325,7 @@ package final class CallRun {
         session.console.log(.error, "the call did not end in order")
         await session.endpoint.close()
       case .ring: isRingOver = true
+      case .impatience: break  // From now on a signal is another one.
       case .wait:
         if let awaited = view.awaited { session.console.announceWait("waiting for \(awaited)") }
       case .room: await company.room?.advance()

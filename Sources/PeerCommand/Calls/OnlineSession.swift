@@ -22,8 +22,8 @@ package final class OnlineSession {
   private let report: OutputFile?
   private var tokenFile: TokenFile?
   private var iterator: AsyncStream<SessionInput>.Iterator
-  /// What could not be written or read on the way.
-  package private(set) var faults: [CommandFailure] = []
+  /// Whether anything could not be written or read on the way.
+  package private(set) var hadFault = false
 
   /// Opens the files first: a bad one stops the program before anybody is disturbed.
   ///
@@ -37,6 +37,8 @@ package final class OnlineSession {
     (self.options, self.console) = (options, console)
     let newIdentity = try Self.newIdentity(options)
     lines = JSONLines(to: try Self.lineOutputs(options))
+    for fault in lines.faults { console.complain(fault) }
+    lines.onFault = { console.complain($0) }
     report = try options.report.map { path throws(CommandFailure) in
       try Self.create(path, options)
     }
@@ -248,8 +250,16 @@ package final class OnlineSession {
   /// Whether a page is written at the end.
   package var writesReport: Bool { report != nil }
 
+  /// Says at once what could not be written or read; the exit code has it, too. Who runs on for
+  /// days is not told of it at the end alone.
   package func remember(_ fault: CommandFailure?) {
-    if let fault { faults.append(fault) }
+    guard let fault else { return }
+    hadFault = true
+    console.complain(fault)
+    lines.write("event") { object in
+      object.add("name", "fileFailed")
+      object.add("message", fault.message)
+    }
   }
 
   /// The same of one that says by itself what to do.
@@ -277,9 +287,8 @@ package final class OnlineSession {
     }
     if let report, let page { write(page, to: report) }
     await endpoint.close()
-    let faults = faults + lines.faults
-    for fault in faults { console.complain(fault) }
-    return faults.isEmpty || code != .done && code != .quality ? code : .file
+    let isWhole = !hadFault && lines.faults.isEmpty
+    return isWhole || code != .done && code != .quality ? code : .file
   }
 
   private func write(_ page: String, to report: OutputFile) {

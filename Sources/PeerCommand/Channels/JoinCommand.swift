@@ -215,13 +215,27 @@ package struct JoinCommand: Sendable {
     let tokens = RoomTokens(session)
     let run = JoinRun(self, try await joinAll(session, sound, texts, tokens), tokens, session)
     if readsText { session.remember(readLines(run)) }
-    while !run.isOver, let input = await session.next() { await run.handle(input) }
+    let isTold = await follow(run, sound, session)
     await run.finishSound()
     sound.finish()
-    session.remember(sound.fault)
+    if !isTold { session.remember(sound.fault) }
     await session.inbox.settle()
     await run.writeSummary()
     return await session.finish(page: run.page, run.code)
+  }
+
+  /// Until it is over.
+  ///
+  /// - Returns: Whether it has been said that the sound cannot be played or saved any more.
+  private func follow(_ run: JoinRun, _ sound: RoomSound, _ session: OnlineSession) async -> Bool {
+    var fault: String?
+    while !run.isOver, let input = await session.next() {
+      await run.handle(input)
+      guard fault == nil else { continue }
+      fault = sound.fault
+      session.remember(fault)
+    }
+    return fault != nil
   }
 
   private var rooms: [Further] { [Further(room: room, role: role, token: channelToken)] + also }

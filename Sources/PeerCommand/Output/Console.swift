@@ -52,10 +52,13 @@ package final class Console {
   package func say(_ text: String) {
     guard isTalkative else { return }
     hideRegion()
-    // A table has a line of its own for it.
-    let stamp = stampsLines ? LocalTime.clock + (text.hasPrefix(" ") ? "\n" : "  ") : ""
-    write(LineWrap.fitted(stamp + Printable.lines(text), to: out) + "\n", to: out)
+    write(LineWrap.fitted(stamped(Printable.lines(text)), to: out) + "\n", to: out)
     drawRegion()
+  }
+
+  /// A table has a line of its own for the time.
+  private func stamped(_ text: String) -> String {
+    stampsLines ? LocalTime.clock + (text.hasPrefix(" ") ? "\n" : "  ") + text : text
   }
 
   /// A terminal's bell: somebody calls.
@@ -72,11 +75,15 @@ package final class Console {
 
   /// What somebody sent for a person to read: said however little is said, letter for letter. JSON
   /// Lines have it themselves.
-  package func sayContent(_ text: String) {
-    guard !isJSON else { return }
+  ///
+  /// - Returns: Whether it was written, where it is to be.
+  @discardableResult
+  package func sayContent(_ text: String) -> Bool {
+    guard !isJSON else { return true }
     hideRegion()
-    write(Printable.lines(text) + "\n", to: out, isContent: true)
+    let isWritten = write(Printable.lines(text) + "\n", to: out, isContent: true)
     drawRegion()
+    return isWritten
   }
 
   /// What came of something that failed, on standard error; of a quiet program the short form. JSON
@@ -84,14 +91,14 @@ package final class Console {
   package func sayFailed(_ text: String, brief: String? = nil) {
     guard !isJSON, let words = isTalkative ? text : brief.map({ "earshot: \($0)" }) else { return }
     hideRegion()
-    write(LineWrap.fitted(Printable.lines(words), to: errors) + "\n", to: errors)
+    write(LineWrap.fitted(stamped(Printable.lines(words)), to: errors) + "\n", to: errors)
     drawRegion()
   }
 
   /// A failure, always, on standard error.
   package func complain(_ failure: CommandFailure) {
     hideRegion()
-    write(LineWrap.fitted(Printable.lines(failure.text), to: errors) + "\n", to: errors)
+    write(LineWrap.fitted(stamped(Printable.lines(failure.text)), to: errors) + "\n", to: errors)
   }
 
   /// A line on standard error, if `--log-level` lets it.
@@ -99,7 +106,7 @@ package final class Console {
     guard level <= logLevel else { return }
     hideRegion()
     let line = "earshot: \(level.rawValue): \(Printable.only(text))"
-    write(LineWrap.fitted(line, to: errors) + "\n", to: errors)
+    write(LineWrap.fitted(stamped(line), to: errors) + "\n", to: errors)
     drawRegion()
   }
 
@@ -107,7 +114,8 @@ package final class Console {
   package func announceWait(_ text: String) {
     guard !isQuiet else { return }
     hideRegion()
-    write(LineWrap.fitted("earshot: \(Printable.only(text)) ...", to: errors) + "\n", to: errors)
+    let line = "earshot: \(Printable.only(text)) ..."
+    write(LineWrap.fitted(stamped(line), to: errors) + "\n", to: errors)
     drawRegion()
   }
 
@@ -160,12 +168,14 @@ package final class Console {
     write(region.redraw(columns: columns), to: regionOutput)
   }
 
-  private func write(_ text: String, to output: OutputFile, isContent: Bool = false) {
-    guard !text.isEmpty else { return }
+  @discardableResult
+  private func write(_ text: String, to output: OutputFile, isContent: Bool = false) -> Bool {
+    guard !text.isEmpty else { return true }
     do throws(ReactorError) {
       try output.write(PlainLetters.isWanted && !isContent ? PlainLetters.of(text) : text)
+      return true
     } catch {
-      // Nobody reads any more; the call goes on.
+      return false  // Nobody reads any more; the call goes on.
     }
   }
 }

@@ -10,6 +10,8 @@ package final class JSONLines {
   private var outputs: [OutputFile] = []
   /// What could not be written.
   package private(set) var faults: [CommandFailure] = []
+  /// Is given each at once.
+  package var onFault: ((CommandFailure) -> Void)?
   private let wallNanoseconds: () -> UInt64
   private let now: () -> Instant
   private var allowance = PeersAllowance.lines
@@ -59,7 +61,9 @@ package final class JSONLines {
       try output.write(line)
       return true
     } catch {
-      faults.append(CommandFailure(unwritten: output.name, error))
+      let fault = CommandFailure(unwritten: output.name, error)
+      faults.append(fault)
+      onFault?(fault)
       return false
     }
   }

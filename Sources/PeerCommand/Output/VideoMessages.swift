@@ -43,6 +43,25 @@ package enum VideoMessages {
     return rows
   }
 
+  /// Rows of pictures that were wanted and did not come to be.
+  ///
+  /// - Parameters:
+  ///   - wasToSend: Whether there was a camera or a file.
+  ///   - unsaved: The file that nothing came for.
+  package static func absent(
+    _ numbers: CallStatistics?, wasToSend: Bool, unsaved: String?
+  ) -> [(title: String, text: String)] {
+    guard let numbers else { return [] }
+    var rows: [(title: String, text: String)] = []
+    if wasToSend, numbers.videoSent?.framesSent ?? 0 == 0 {
+      rows.append(("video out", "none was sent: the other side takes no pictures, or had no room"))
+    }
+    if let unsaved, numbers.videoReceived?.framesDecoded ?? 0 == 0 {
+      rows.append(("video in", "none came: there is no \(unsaved)"))
+    }
+    return rows
+  }
+
   private static func received(
     _ numbers: CallStatistics.VideoInbound, _ file: String?
   ) -> String {

@@ -101,6 +101,7 @@ package struct BackupCommand: Sendable {
     }
     var object = JSONObject()
     object.add("type", action == .backup ? "backup" : "restore")
+    object.add("ts", Timestamp.text(wallNanoseconds: SystemClock.wallNanoseconds))
     object.add("id", "\(summary.id)")
     object.add("pins", summary.pinCount)
     object.add("file", file)

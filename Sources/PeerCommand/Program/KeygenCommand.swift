@@ -36,6 +36,7 @@ package struct IdentityOptions: Sendable {
   func json(_ identity: LocalIdentityFile.Summary) -> String {
     var object = JSONObject()
     object.add("type", "identity")
+    object.add("ts", Timestamp.text(wallNanoseconds: SystemClock.wallNanoseconds))
     object.add("id", "\(identity.id)")
     object.add("card", identity.card)
     object.add("file", identity.path)

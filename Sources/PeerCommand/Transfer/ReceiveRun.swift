@@ -144,14 +144,27 @@ final class ReceiveRun {
       transfers[id]?.isAnnounced = true
       await announce(offer, coming, id, call)
     }
-    if let answer {
+    // Its sender is told "has it" of what was shown, and of nothing else.
+    let isLost = isNews(coming) && !show(coming)
+    if let answer = isLost ? .result(.notWritable) : answer {
       do throws(EarshotError) {
         try await call.send(answer.bytes, stream: TransferWords.stream)
       } catch {
         session.console.log(.info, error.message)
       }
     }
-    if coming.transfer.result != nil { announceResult(of: id) }
+    if coming.transfer.result != nil { announceResult(of: id, isLost: isLost) }
+  }
+
+  private func isNews(_ coming: Coming) -> Bool {
+    coming.transfer.result == .stored && coming.transfer.text != nil && !coming.isTold
+  }
+
+  /// Shows a text that has come; whether that went out.
+  private func show(_ coming: Coming) -> Bool {
+    coming.transfer.text.map {
+      session.console.sayContent(TransferWords.shown($0, from: coming.who))
+    } ?? true
   }
 
   private func announce(
@@ -183,17 +196,22 @@ final class ReceiveRun {
   // MARK: - The end
 
   /// Says once what became of a transfer.
-  private func announceResult(of id: Earshot.CallID) {
-    guard let coming = transfers[id], !coming.isTold, let result = coming.transfer.result else {
+  ///
+  /// - Parameter isLost: A text is whole, and could not be shown.
+  private func announceResult(of id: Earshot.CallID, isLost: Bool = false) {
+    guard let coming = transfers[id], !coming.isTold, let ended = coming.transfer.result else {
       return
     }
+    let result = isLost ? .notWritable : ended
     transfers[id]?.isTold = true
     let transfer = coming.transfer
     if shown == id { session.console.clear() }
-    count(transfer)
-    if let text = transfer.text {
-      session.console.sayContent(TransferWords.shown(text, from: coming.who))
+    if isLost {
+      session.remember("A text of \(coming.who) could not be shown: nothing takes standard output.")
+    } else if transfer.text != nil {
+      count(transfer)
     } else if result == .stored {
+      count(transfer)
       session.console.say("\(coming.who): \(transfer.name) is here, whole.")
     } else {
       session.console.log(.warning, Self.complaint(coming, result))
@@ -228,7 +246,9 @@ final class ReceiveRun {
     switch result {
     case .stored: return "\(name) is here"
     case .unwanted: return "\(name) is not taken"
-    case .tooLong: return "\(name) is more than --quota or --most-files leaves"
+    case .tooLong:
+      let parts = "one of more than 16 of this sender that broke off (.earshot-*.part)"
+      return "\(name) is more than --quota or --most-files leaves, or \(parts)"
     case .nameTaken: return "\(name) is not taken: a file of that name is there"
     case .notWritable: return "\(name) cannot be written: \(coming.transfer.fault?.reason ?? "")"
     case .damaged: return "\(name) is not what was offered; what came of it is removed"
