@@ -31,7 +31,6 @@ import Testing
     let rendezvous = try LoopbackRendezvous()
     let endpoint = try await endpoint(rendezvous, folder)
     let probe = try await endpoint.probe(plan: Self.short)
-    await #expect(throws: EarshotError.self) { try await endpoint.probe(plan: Self.short) }
     var phases: [ProbePhase] = []
     var reports: [LineReport] = []
     for await step in probe.progress {
@@ -61,7 +60,11 @@ import Testing
     var last: LineReport?
     var finished = 0
     for await step in probe.progress {
-      if case .phaseBegan(.ramp) = step { await probe.cancel() }
+      if case .phaseBegan(.ramp) = step {
+        // Two at a time would disturb each other. This one has seconds to go, on a busy host too.
+        await #expect(throws: EarshotError.self) { try await endpoint.probe(plan: Self.short) }
+        await probe.cancel()
+      }
       if case .finished(let report) = step {
         last = report
         finished += 1
