@@ -239,7 +239,7 @@ def a_file_that_may_not_grow_ends_the_saving_not_the_call(lab):
     rest = lines[[line.get("name") for line in lines].index("fileFailed") :]
     # Said when it happened, and once.
     equal(sum(line.get("name") == "fileFailed" for line in lines), 1, "faults told")
-    assert any(line["type"] == "stats" for line in rest), f"  told at the end alone: {rest}"
+    assert any(line.get("name") == "ended" for line in rest), f"  told at the end alone: {rest}"
     outcome(bob, "completed", 0)
 
 
