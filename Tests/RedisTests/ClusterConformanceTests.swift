@@ -15,23 +15,14 @@ import Wire
   private let bob = PeerID(word0: 2, word1: 0, word2: 0, word3: 0)
 
   private func record(node: UInt64, serial: UInt64) -> PresenceRecord {
-    PresenceRecord(
-      identity: alice, presence: Presence(PresenceID(rawValue: 7), .answering), node: node,
-      expiryMilliseconds: .max, serial: serial)
-  }
-
-  private func begin(_ kind: StoreUnderTest.Kind) throws -> (StoreUnderTest, StoreUnderTest) {
-    let first = try StoreUnderTest(kind, path: "")
-    let second = try StoreUnderTest(beside: first, node: 2)
-    for node in [first, second] { try node.beat() }
-    return (first, second)
+    StoreUnderTest.record(of: alice, node: node, serial: serial)
   }
 
   @Test(arguments: kinds)
   func `a lost memory is noticed, and no name that nobody has is given meanwhile`(
     kind: StoreUnderTest.Kind
   ) throws {
-    let (first, second) = try begin(kind)
+    let (first, second) = try StoreUnderTest.pair(kind)
     let name = try #require(PeerName("alice"))
     #expect(try first.bind(name, to: alice, now: 100) == .granted)
     try first.beat()
@@ -54,7 +45,7 @@ import Wire
   func `a server that started anew gives only names that have an owner`(
     kind: StoreUnderTest.Kind
   ) throws {
-    let (first, second) = try begin(kind)
+    let (first, second) = try StoreUnderTest.pair(kind)
     let (name, other) = (try #require(PeerName("alice")), try #require(PeerName("other")))
     #expect(try first.bind(name, to: alice, now: 100) == .granted)
     try first.restart()
@@ -65,7 +56,7 @@ import Wire
 
   @Test(arguments: kinds)
   func `a program is there, perhaps there, or gone`(kind: StoreUnderTest.Kind) throws {
-    let (first, second) = try begin(kind)
+    let (first, second) = try StoreUnderTest.pair(kind)
     func status() throws -> LookUpResult.Status {
       try second.wish(.find(.id(alice)), 100)
       return try second.shared.status(of: alice, for: bob)
@@ -99,7 +90,7 @@ import Wire
   func `a program of a connection stays only where Redis knows the connection`(
     kind: StoreUnderTest.Kind
   ) throws {
-    let (first, second) = try begin(kind)
+    let (first, second) = try StoreUnderTest.pair(kind)
     func status() throws -> LookUpResult.Status {
       try second.wish(.find(.id(alice)), 100)
       return try second.shared.status(of: alice, for: bob)
@@ -125,7 +116,7 @@ import Wire
   func `who has other programs is not offline while a node is silent`(
     kind: StoreUnderTest.Kind
   ) throws {
-    let (first, second) = try begin(kind)
+    let (first, second) = try StoreUnderTest.pair(kind)
     first.model?.milliseconds += 10_000
     let third = try StoreUnderTest(beside: first, node: 3)
     for node in [first, second] { try node.beat() }
@@ -149,7 +140,7 @@ import Wire
   func `clients of a node that leaves, or was started again, may be on their way`(
     kind: StoreUnderTest.Kind
   ) throws {
-    let (first, second) = try begin(kind)
+    let (first, second) = try StoreUnderTest.pair(kind)
     func status() throws -> LookUpResult.Status {
       try second.wish(.find(.id(alice)), 100)
       return try second.shared.status(of: alice, for: bob)
@@ -191,7 +182,7 @@ import Wire
   func `a full Redis refuses new names, and goes on with all that it has`(
     kind: StoreUnderTest.Kind
   ) throws {
-    let (first, second) = try begin(kind)
+    let (first, second) = try StoreUnderTest.pair(kind)
     let (name, other) = (try #require(PeerName("alice")), try #require(PeerName("other")))
     #expect(try first.bind(name, to: alice, now: 100) == .granted)
     try first.keep([1], serial: 1, of: alice, seen: 100)
@@ -227,7 +218,7 @@ import Wire
   func `while Redis takes no writes nobody is made to register anew`(
     kind: StoreUnderTest.Kind
   ) throws {
-    let (first, second) = try begin(kind)
+    let (first, second) = try StoreUnderTest.pair(kind)
     try first.keep([1], serial: 1, of: alice, seen: 100)
     func announce() throws {
       #expect(first.shared.announce(record(node: 1, serial: 5), audience: nil, life: .seconds(60)))
@@ -262,7 +253,7 @@ import Wire
   func `nodes learn who is there and hears, and a channel has the same node for all`(
     kind: StoreUnderTest.Kind
   ) throws {
-    let (first, second) = try begin(kind)
+    let (first, second) = try StoreUnderTest.pair(kind)
     func homes() throws -> [[[UInt8]]] {
       for node in [first, second, first] { try node.beat() }
       return [first, second].map { $0.shared.standing.homes.nodes.sorted { $0[0] < $1[0] } }
@@ -293,7 +284,7 @@ import Wire
 
   @Test(arguments: kinds)
   func `a ban is told to all nodes, and can be fetched`(kind: StoreUnderTest.Kind) throws {
-    let (first, second) = try begin(kind)
+    let (first, second) = try StoreUnderTest.pair(kind)
     try second.listen()
     let ban = StoredBan(channel: Bytes32(bob), id: alice, until: 9000)
     try first.keep(ban, now: 100)
@@ -308,7 +299,7 @@ import Wire
 
   @Test(arguments: kinds)
   func `the newer of two sessions of a program stays`(kind: StoreUnderTest.Kind) throws {
-    let (first, second) = try begin(kind)
+    let (first, second) = try StoreUnderTest.pair(kind)
     #expect(first.shared.announce(record(node: 1, serial: 5), audience: nil, life: .seconds(60)))
     try first.serve()
     let sent = second.shared.counters.messagesSent

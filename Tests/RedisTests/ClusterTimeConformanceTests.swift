@@ -14,16 +14,7 @@ import Wire
   private let bob = PeerID(word0: 2, word1: 0, word2: 0, word3: 0)
 
   private func record(node: UInt64, serial: UInt64) -> PresenceRecord {
-    PresenceRecord(
-      identity: alice, presence: Presence(PresenceID(rawValue: 7), .answering), node: node,
-      expiryMilliseconds: .max, serial: serial)
-  }
-
-  private func begin(_ kind: StoreUnderTest.Kind) throws -> (StoreUnderTest, StoreUnderTest) {
-    let first = try StoreUnderTest(kind, path: "")
-    let second = try StoreUnderTest(beside: first, node: 2)
-    for node in [first, second] { try node.beat() }
-    return (first, second)
+    StoreUnderTest.record(of: alice, node: node, serial: serial)
   }
 
   private func status(at node: StoreUnderTest) throws -> LookUpResult.Status {
@@ -35,7 +26,7 @@ import Wire
   func `whose client is to register anew is perhaps there until it has`(
     kind: StoreUnderTest.Kind
   ) throws {
-    let (first, second) = try begin(kind)
+    let (first, second) = try StoreUnderTest.pair(kind)
     func announce(_ serial: UInt64) throws {
       #expect(
         first.shared.announce(record(node: 1, serial: serial), audience: nil, life: .seconds(60)))
@@ -63,7 +54,7 @@ import Wire
   func `names are frozen while a node announces its programs, for 30 s at the most`(
     kind: StoreUnderTest.Kind
   ) throws {
-    let (first, second) = try begin(kind)
+    let (first, second) = try StoreUnderTest.pair(kind)
     try first.restart()
     func pass(_ milliseconds: UInt64) throws {
       first.model?.milliseconds += milliseconds

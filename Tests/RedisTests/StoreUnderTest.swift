@@ -197,3 +197,20 @@ final class StoreUnderTest {
     }
   }
 }
+
+extension StoreUnderTest {
+  /// Two nodes of one service, each of which has said that it is there.
+  static func pair(_ kind: Kind) throws -> (StoreUnderTest, StoreUnderTest) {
+    let first = try StoreUnderTest(kind, path: "")
+    let second = try StoreUnderTest(beside: first, node: 2)
+    for node in [first, second] { try node.beat() }
+    return (first, second)
+  }
+
+  /// A program that answers, for as long as it likes.
+  static func record(of identity: PeerID, node: UInt64, serial: UInt64) -> PresenceRecord {
+    PresenceRecord(
+      identity: identity, presence: Presence(PresenceID(rawValue: 7), .answering), node: node,
+      expiryMilliseconds: .max, serial: serial)
+  }
+}

@@ -6,11 +6,26 @@ import signal
 import stat
 import time
 import wave
+from contextlib import contextmanager
 
 from lab import ADDRESS, BIN, PORT, sh
+from probes import Skip
 from scenarios import equal, outcome, ready, scenario, speech
 
 BACK = 12  # seconds in which a rendezvous that is back must have been found
+
+
+@contextmanager
+def small_disk(lab):
+    """A folder on a disk of 200 KB."""
+    disk = lab.path("disk")
+    os.mkdir(disk)
+    if sh("mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", disk, check=False).returncode != 0:
+        raise Skip("nothing can be mounted here")
+    try:
+        yield disk
+    finally:
+        sh("umount", "-l", disk, check=False)
 
 
 def warnings(program):
@@ -245,11 +260,7 @@ def a_file_that_may_not_grow_ends_the_saving_not_the_call(lab):
 
 @scenario
 def a_service_says_at_once_that_its_disk_is_full(lab):
-    disk = lab.path("disk")
-    os.mkdir(disk)
-    if sh("mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", disk, check=False).returncode != 0:
-        return "skipped: nothing can be mounted here"
-    try:
+    with small_disk(lab) as disk:
         lab.rendezvous()
         bob = ready(lab, "--accept", "--save", os.path.join(disk, "{n}.wav"))
         for count in (1, 2):
@@ -261,8 +272,6 @@ def a_service_says_at_once_that_its_disk_is_full(lab):
         equal(bob.process.poll(), None, "the service goes on")
         told = [line for line in bob.stderr().splitlines() if " earshot: " in line]
         assert len(told) >= 2 and all(re.match(r"\d\d:\d\d:\d\d  ", line) for line in told), told
-    finally:
-        sh("umount", "-l", disk, check=False)
 
 
 @scenario

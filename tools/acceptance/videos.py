@@ -9,6 +9,7 @@ import wave
 from time import sleep
 
 from channels import first_sound, joined, seconds_loud, summary, tone, with_relay
+from holds import small_disk
 from lab import ADDRESS, BIN, ROOT, sh
 from lined import LinedLab, ensure_possible
 from probes import Skip, shape
@@ -510,11 +511,7 @@ def video_that_cannot_be_read_stops_the_program(lab):
 
 @scenario
 def full_disk_ends_the_saving_and_not_the_call(lab):
-    disk = lab.path("disk")
-    os.mkdir(disk)
-    if sh("mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", disk, check=False).returncode != 0:
-        return "skipped: nothing can be mounted here"
-    try:
+    with small_disk(lab) as disk:
         saved = os.path.join(disk, "bob.ivf")
         lab.rendezvous()
         bob = ready(lab, "--accept", "--calls", "1", "--save-video", saved)
@@ -534,8 +531,6 @@ def full_disk_ends_the_saving_and_not_the_call(lab):
         seen = two["video"]["received"]["framesDecoded"]
         assert 1 <= count < seen and seen >= 60, f"  {count} frames saved, {seen} decoded"
         return f"{count} of {seen} frames saved"
-    finally:
-        sh("umount", disk, check=False)
 
 
 @scenario
