@@ -55,6 +55,10 @@ package struct SentPacketHistory: Sendable {
     if packet.elicitsFeedback { bytesInFlight += packet.byteCount }
   }
 
+  /// A packet has this number whose fate says nothing of the path: it may be reported, and counts
+  /// as neither sent nor lost.
+  package mutating func skip(_ number: UInt64) { _ = assignSerial(number) }
+
   /// Takes a FEEDBACK. `packet` is the one that it was read from. Throws when it reports numbers
   /// that were never sent; one about an epoch long gone is ignored.
   package mutating func handle(

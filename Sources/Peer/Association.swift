@@ -301,18 +301,25 @@ package final class Association {
   }
 
   /// Seals a packet whose frames are there; its number is then in the history.
+  ///
+  /// - Parameter looksAside: It may go another way than the call: what becomes of it says nothing
+  ///   of the call's.
   @_lifetime(packet: copy packet)
   func seal(
     _ packet: inout OutputSpan<UInt8>, elicits: Bool, hasMessages: Bool, isBulk: Bool = false,
-    now: Instant
+    looksAside: Bool = false, now: Instant
   ) -> Bool {
     do throws(SessionError) {
       let number = try session.seal(&packet, now: now)
       if hasMessages { messages.didSend(number, now: now) }
-      history.record(
-        SentPacket(
-          number: number, sent: now, byteCount: packet.count, elicitsFeedback: elicits,
-          hasMessages: hasMessages))
+      if looksAside {
+        history.skip(number)
+      } else {
+        history.record(
+          SentPacket(
+            number: number, sent: now, byteCount: packet.count, elicitsFeedback: elicits,
+            hasMessages: hasMessages))
+      }
       uplink?.recordSent(byteCount: packet.count, hasMessages: hasMessages && !isBulk, now: now)
       settleOutcomes(now: now)
       pings.recordSealed(elicits: elicits, now: now)

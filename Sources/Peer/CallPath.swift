@@ -206,7 +206,8 @@ struct CallPath: ~Copyable {
     }
     let isSealed =
       underSession
-      ? association?.seal(&packet, elicits: false, hasMessages: false, now: now) ?? false
+      ? association?.seal(
+        &packet, elicits: false, hasMessages: false, looksAside: true, now: now) ?? false
       : sealRing(&packet)
     return isSealed ? path : nil
   }

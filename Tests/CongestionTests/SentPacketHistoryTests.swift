@@ -92,6 +92,20 @@ func numbers(
     #expect(history.drain().isEmpty)
   }
 
+  /// A check of another path is reported like any packet, also where it is the newest.
+  @Test func `what says nothing of the path is reported, and counts as nothing`() throws {
+    var history = SentPacketHistory(capacity: 16)
+    for number in 0..<4 as Range<UInt64> { history.send(number, at: 1000 + number) }
+    for number in 4..<8 as Range<UInt64> { history.skip(number) }
+    let arrivals: [(UInt64, UInt64)] = [(0, 1050), (1, 1051), (2, 1052), (3, 1053), (6, 1054)]
+    try history.receive(arrivals, made: 1060, now: 1100)
+    #expect(numbers(history.drain(), .acknowledged) == [0, 1, 2, 3])
+    history.send(8, at: 1100)
+    try history.receive([(8, 1150)], made: 1150, now: 1200)
+    #expect(numbers(history.drain(), .lost).isEmpty && history.quality.packetsLost == 0)
+    #expect(history.quality.packetsAcknowledged == 5 && !history.hasOpenPackets)
+  }
+
   @Test func `refuses reports on numbers never sent`() throws {
     var history = SentPacketHistory(capacity: 16)
     #expect(throws: WireError.self) { try history.receive([(0, 5)], made: 6, now: 7) }

@@ -67,12 +67,16 @@ import Wire
       progress.append((world.now, received.count))
     }
 
-    /// Bytes of the file in a second, as a share of what the line carries beside the sound.
+    /// Bytes of the file in a second, as a share of what the line carries beside the sound. They
+    /// come in messages of 64,900 bytes: from the first that is there to the last, so that it does
+    /// not matter where in a message the time begins and ends.
     func share(from start: Instant, to end: Instant, of rate: Double = rate) -> Double {
-      let counts = progress.filter { $0.at >= start && $0.at <= end }.map(\.count)
-      guard let first = counts.first, let last = counts.last, end > start else { return 0 }
-      let bits = Double(last - first) * 8_000 / Double((end - start).milliseconds)
-      return bits / (rate - soundRate)
+      let steps = zip(progress, progress.dropFirst()).filter {
+        $1.at >= start && $1.at <= end && $1.count > $0.count
+      }.map(\.1)
+      guard let first = steps.first, let last = steps.last, last.at > first.at else { return 0 }
+      let bits = Double(last.count - first.count) * 8_000
+      return bits / Double((last.at - first.at).milliseconds) / (rate - soundRate)
     }
   }
 

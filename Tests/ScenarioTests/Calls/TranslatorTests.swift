@@ -1,4 +1,5 @@
 import Calling
+import Congestion
 import Connectivity
 import Peer
 import Primitives
@@ -85,5 +86,36 @@ import Wire
       }
       #expect(remotes.count == 1)
     }
+  }
+
+  /// What looks for a path goes to addresses that nobody answers at, too. That the packets are lost
+  /// there says nothing of the line that carries the call.
+  @Test(arguments: kinds.dropFirst().map(\.name))
+  func `a line that loses nothing has no loss while paths are looked for`(kind: String) throws {
+    let nat = Self.kinds.first { $0.name == kind }?.nat
+    for nats in [(nat, nil), (nil, nat)] {
+      let pair = TwoPeers(nat: nats)
+      let call = try pair.connect()
+      pair.world.run(.seconds(3))
+      #expect(pair.isConnected(call))
+      for peer in [pair.alice, pair.bob] {
+        let numbers = peer.host.command(now: pair.world.now) { machine, _ in
+          machine.statistics(of: call)
+        }
+        let quality = try #require(numbers ?? nil).quality
+        #expect(quality.packetsLost == 0, "\(peer.name) lost \(quality.packetsLost)")
+        #expect(quality.packetsAcknowledged > 100)
+      }
+    }
+  }
+
+  /// Checks of paths are reported like any packet. A report that has one as its newest is right.
+  @Test func `a call over a line without delay goes on`() throws {
+    let pair = TwoPeers(roundTrip: .milliseconds(2))
+    let call = try pair.connect()
+    pair.world.run(.seconds(1200))
+    #expect(pair.summary(of: call, at: pair.alice) == nil)
+    #expect(pair.summary(of: call, at: pair.bob) == nil)
+    pair.expectHungUp()
   }
 }
