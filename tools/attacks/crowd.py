@@ -183,14 +183,15 @@ class Flood:
         )
 
     def end(self):
-        """Stops it."""
+        """Stops it: how many packets it sent a second."""
         self.process.terminate()
-        self.process.wait()
+        out, _ = self.process.communicate()
+        return int((out.split() or [0, 0])[1])
 
     def sent(self):
         """Waits for its end: how many packets it sent."""
         out, _ = self.process.communicate(timeout=70)
-        return int(out or 0)
+        return int((out.split() or [0])[0])
 
 
 def in_background(function, *arguments):

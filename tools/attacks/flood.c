@@ -4,9 +4,11 @@
 //
 // Packet i comes from the loopback address SOURCE + i % COUNT and from SOURCE_PORT. FILE holds the
 // packets, sent in turn: length 2, first byte to be made random 2 (65535 = none), the bytes. Sends
-// to 127.0.0.0/8 only, at most 100000 packets/s for at most 60 s. Prints how many were sent.
+// to 127.0.0.0/8 only, at most 500000 packets/s for at most 60 s. Prints how many were sent, and
+// how many were sent in a second, also when it is told to end.
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +25,13 @@ struct packet {
 
 static struct packet packets[most_packets];
 static uint64_t state = 88172645463325252u;
+
+static volatile sig_atomic_t ended;
+
+static void end(int number) {
+  (void)number;
+  ended = 1;
+}
 
 static uint64_t random_number(void) {
   state ^= state << 13;
@@ -83,16 +92,17 @@ int main(int count, char **words) {
   struct sockaddr_in own = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(words[7]))};
   int loaded = read_packets(words[8]);
   if (ntohl(to.sin_addr.s_addr) >> 24 != 127 || source >> 24 != 127 || !sources || loaded == 0 ||
-      rate <= 0 || rate > 100000 || seconds > 60)
+      rate <= 0 || rate > 500000 || seconds > 60)
     return 2;
   int udp = socket(AF_INET, SOCK_DGRAM, 0);
   if (udp < 0 || bind(udp, (struct sockaddr *)&own, sizeof own) < 0) return 1;
+  signal(SIGTERM, end);
   double began = now();
   uint64_t sent = 0;
-  for (double time = 0; time < seconds; time = now() - began) {
-    for (uint64_t due = (uint64_t)(time * rate); sent < due; sent++)
+  for (double time = 0; time < seconds && !ended; time = now() - began) {
+    for (uint64_t due = (uint64_t)(time * rate); sent < due && !ended; sent++)
       send_from(udp, &to, source + (uint32_t)(sent % sources), &packets[sent % (uint64_t)loaded]);
     nanosleep(&(struct timespec){0, 500000}, NULL);
   }
-  printf("%llu\n", (unsigned long long)sent);
+  printf("%llu %.0f\n", (unsigned long long)sent, (double)sent / (now() - began));
 }

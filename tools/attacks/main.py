@@ -1,6 +1,7 @@
 """Attacks on the live programs, one row for each figure and its goal. tools/attack calls it."""
 
 import argparse
+import contextlib
 import sys
 import tempfile
 import time
@@ -20,6 +21,7 @@ import talk_rows
 import word_rows
 from field import Field, Row
 from programs import free_port
+from redis_server import Redis
 
 
 class Attack(NamedTuple):
@@ -33,6 +35,7 @@ class Attack(NamedTuple):
 ATTACKS = [
     Attack("control", server_rows.nobody, True),
     Attack("floods", server_rows.floods, False),
+    Attack("node-floods", server_rows.floods_at_a_node, False),
     Attack("C1-pins", call_rows.pins, True),
     Attack("C1-claims", name_rows.claims, True),
     Attack("C1-wrong-pin", name_rows.wrong_pin, True),
@@ -99,8 +102,9 @@ def run(attack, quick):
         options = ["--metrics", f"127.0.0.1:{port}"]
     if attack.name == "L10":
         options = ["--events", events.name]
+    redis = Redis() if attack.name == "node-floods" else contextlib.nullcontext([])
     try:
-        with events, Field(*options) as field:
+        with events, redis as more, Field(*options, *more) as field:
             field.metrics_port, field.events_path = port, events.name
             return attack.run(field, quick)
     except Exception as error:  # an attack that cannot be run is not passed
