@@ -31,6 +31,8 @@ enum RedisScripts {
 
   /// identity · name asked for · name claimed · now · life · names of one · names · reservation
   /// · rank and time of a receipt for the former, or none
+  ///
+  /// A reservation of 0 ms keeps no name.
   private static let register = """
     local now, life = tonumber(ARGV[4]), tonumber(ARGV[5])
     local most, names = tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -44,7 +46,7 @@ enum RedisScripts {
     if ARGV[3] ~= '' then
       out[4] = verdict(ARGV[1], ARGV[3], now, life, most, names)
     end
-    if out[3] == 1 or out[3] == 5 then
+    if (out[3] == 1 or out[3] == 5) and tonumber(ARGV[8]) > 0 then
       local kept = redis.pcall('SET', P..'r'..ARGV[2], ARGV[1], 'PX', tonumber(ARGV[8]))
       -- A server that is full has no room for new names.
       if kept.err and not string.find(kept.err, 'OOM') then return kept end

@@ -3,6 +3,7 @@ import Rendezvous
 import SecureSession
 import Simulation
 import Testing
+import Tokens
 import Wire
 
 /// An INIT waits for a store that is elsewhere, and is answered once.
@@ -26,6 +27,51 @@ import Wire
     server.run(.milliseconds(200))
     #expect(alice.response?.status == .noNameAskedFor)
     #expect(server.counters.handshakes == 1 && server.counters.storeFailures > 0)
+  }
+
+  /// Goal: a name that nobody has is kept from others only for whoever may register, and have it.
+  @Test(arguments: ["no token", "a token of another", "not on the list", "too many names"])
+  func `keeps no name for whoever is refused`(_ kind: String) throws {
+    var random = RandomSource(seed: 7)
+    let key = TokenSigningKey(random: &random)
+    let mallory = TestClient(66)
+    let isClosed = kind == "not on the list"
+    let needsToken = kind.hasSuffix("token") || kind.hasPrefix("a token")
+    var limits = ServerLimits()
+    if kind == "too many names" {
+      let one = Rate(perDay: 1)
+      limits.newNames = PrefixRates(host: one, site: one, network: one)
+    }
+    let admission: Admission = isClosed ? .only(ids: [alice.id], names: [:]) : .everyone
+    let redis = RedisModel()
+    let first = Server(
+      limits: limits, admission: admission, tokenKey: needsToken ? key.publicKey : nil,
+      redis: redis)
+    let second = Server(tokenKey: needsToken ? key.publicKey : nil, identitySeed: 98, redis: redis)
+    for server in [first, second] {
+      server.setRedis(isThere: true)
+      server.run(.seconds(1))
+    }
+    func token(of id: PeerID, for server: Server) -> String {
+      let now = Server.unixSeconds * 1000
+      let claims = TokenClaims(
+        audience: "\(server.card.id)", subject: id, issuedAt: now, notBefore: now,
+        expires: now + 60_000)
+      return PublicToken(signing: claims.json, by: key).text
+    }
+    if kind == "a token of another" { mallory.token = token(of: alice.id, for: first) }
+    for name in ["other", "alice"] {
+      first.join(mallory, name: name)
+      first.serveStore()
+      if mallory.isRegistered { first.receive(mallory.ping(), from: mallory.address) }
+      first.serveStore()
+      first.run(.seconds(1))
+    }
+    #expect(mallory.response != nil && mallory.response?.status != .nameGranted)
+    if needsToken { alice.token = token(of: alice.id, for: second) }
+    second.join(alice, name: "alice")
+    second.serveStore()
+    #expect(alice.response?.status == .nameGranted)
   }
 
   @Test func `is answered when Redis is, with one key agreement`() {

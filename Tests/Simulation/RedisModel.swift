@@ -188,7 +188,7 @@ package final class RedisModel {
     let shown = receipt(for: words[1], words[8], words[9])
     let verdict = words[1].isEmpty ? 0 : verdict(words[0], words[1], terms, shown: shown)
     let claimed = words[2].isEmpty ? 0 : self.verdict(words[0], words[2], terms)
-    if verdict == 1 || verdict == 5 {
+    if verdict == 1 || verdict == 5, terms.reservation > 0 {
       state.reserved[words[1]] = (words[0], milliseconds + terms.reservation)
     }
     let freed = freed(words[1]).map { SharedReply.bytes($0) } ?? .none

@@ -12,13 +12,61 @@ struct OpenHandshake: ~Copyable {
   let askedAt: LocalAddressID
   /// Of the INIT.
   let fingerprint: Bytes16
+  /// What was judged before a store was asked.
+  var early = EarlyRuling()
 
   /// What a store must tell before RESP.
   var wish: StoreWish {
     let claimed = payload.card.content.name
     return .registration(
       payload.card.id, asked: payload.name, claimed: claimed == payload.name ? nil : claimed,
-      receipt: payload.receipt)
+      receipt: payload.receipt, keepsName: early.mayHaveName)
+  }
+}
+
+/// What an INIT comes to as far as this node knows by itself. A store elsewhere keeps a name only
+/// for whoever may have it: else one INIT of a stranger would keep it from everybody for a while.
+struct EarlyRuling {
+  private(set) var mayHaveName = false
+  /// The card is genuine, and of now.
+  private var isVerified = false
+  /// `nil` where it was not judged yet.
+  private var token: TokenRuling?
+
+  /// Nothing was judged.
+  init() {}
+
+  init(
+    on payload: InitPayload, from source: SocketAddress, in machine: borrowing RendezvousMachine,
+    now: Instant
+  ) {
+    let id = payload.card.id
+    guard let name = payload.name, machine.settings.admission.allows(id),
+      !machine.settings.admission.keeps(name, from: id),
+      machine.limiter.allowsNewName(of: source, now: now)
+    else { return }
+    do throws(CardFault) {
+      try payload.card.verify(unixSeconds: machine.settings.unixSeconds(now))
+      isVerified = true
+    } catch {
+      return
+    }
+    let ruling = machine.settings.rule(on: payload.token, of: id, now: now)
+    token = ruling
+    if case .refused = ruling { return }
+    mayHaveName = ruling.allows(name)
+  }
+
+  /// Throws what is wrong with the card; not looked at twice.
+  func verify(_ card: ContactCard, unixSeconds: UInt64) throws(CardFault) {
+    if !isVerified { try card.verify(unixSeconds: unixSeconds) }
+  }
+
+  /// What the token comes to; not looked at twice.
+  func token(
+    _ payload: InitPayload, _ settings: borrowing ServerSettings, now: Instant
+  ) -> TokenRuling {
+    token ?? settings.rule(on: payload.token, of: payload.card.id, now: now)
   }
 }
 

@@ -67,9 +67,12 @@ package struct StoreTicket: Hashable, Sendable {
 package enum StoreWish: Equatable, Sendable {
   /// A registration that asks for a name, with a card that claims one.
   ///
-  /// - Parameter receipt: What it shows for the name that it asks for.
+  /// - Parameters:
+  ///   - receipt: What it shows for the name that it asks for.
+  ///   - keepsName: A name that nobody has is kept from others until the session stands.
   case registration(
-    PeerID, asked: PeerName?, claimed: PeerName?, receipt: OpaqueReceipt? = nil)
+    PeerID, asked: PeerName?, claimed: PeerName?, receipt: OpaqueReceipt? = nil,
+    keepsName: Bool = true)
   /// Whose name it is, the card, and the programs at other nodes.
   case find(LookUp.Target)
 }

@@ -138,12 +138,13 @@ extension SharedStore {
     for wish: StoreWish, now: UInt64
   ) -> (SharedScript, [[UInt8]], Pending) {
     switch wish {
-    case .registration(let id, let asked, let claimed, let receipt):
+    case .registration(let id, let asked, let claimed, let receipt, let keepsName):
       let names = [asked, claimed].map { name in name.map { keys.hash(.name, $0.bytes) } ?? [] }
       let receipt = NameReceipt.check(receipt, for: asked, of: id, in: self, now: now)
       return (
         .register,
-        [keys.hash(.identity, id.bytes)] + names + terms(now) + NameReceipt.words(receipt),
+        [keys.hash(.identity, id.bytes)] + names + terms(now, keepsName: keepsName)
+          + NameReceipt.words(receipt),
         .registration(id, asked: asked, claimed: claimed, receipt)
       )
     case .find(let target): return (.find, arguments(target, now), .found(target))
@@ -162,10 +163,10 @@ extension SharedStore {
   }
 
   /// What every script that judges names is told.
-  private func terms(_ now: UInt64) -> [[UInt8]] {
+  private func terms(_ now: UInt64, keepsName: Bool = true) -> [[UInt8]] {
     [
       now, limits.nameLife, UInt64(limits.namesPerIdentity), UInt64(limits.names),
-      Self.reservation,
+      keepsName ? Self.reservation : 0,
     ].map { Self.digits($0) }
   }
 

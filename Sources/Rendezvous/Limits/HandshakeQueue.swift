@@ -109,10 +109,11 @@ struct HandshakeQueue {
       guard let payload = InitPayload(plain, provenKey: state.remoteStatic) else {
         return machine.counters.initiationsDropped.add(.notBelieved)
       }
-      let handshake = OpenHandshake(
+      var handshake = OpenHandshake(
         state: state, connection: entry.packet.connectionID, payload: payload,
         source: entry.source, askedAt: entry.askedAt, fingerprint: entry.fingerprint)
       guard machine.store.shared != nil else { return machine.finish(handshake, now: now) }
+      handshake.early = EarlyRuling(on: payload, from: entry.source, in: machine, now: now)
       let wish = handshake.wish
       let parked = ParkedHandshake(handshake)
       if !machine.storeWork.park(

@@ -115,7 +115,8 @@ extension RendezvousMachine {
   ) throws(HandshakeError) -> [UInt8]? {
     let (payload, source) = (handshake.payload, handshake.source)
     let (connection, askedAt) = (handshake.connection, handshake.askedAt)
-    guard let ruling = rule(on: payload, from: source, now: now) else { return nil }
+    guard let ruling = rule(on: payload, handshake.early, from: source, now: now)
+    else { return nil }
     let local = connectionIDs.makeID { registry.find($0) != nil }
     let response = ResponsePayload(
       responder: local, initiator: connection, seenAddress: source,
@@ -167,11 +168,11 @@ extension RendezvousMachine {
 
   /// `nil` when the INIT is to be dropped.
   private mutating func rule(
-    on payload: InitPayload, from source: SocketAddress, now: Instant
+    on payload: InitPayload, _ early: EarlyRuling, from source: SocketAddress, now: Instant
   ) -> Ruling? {
     let id = payload.card.id
     do throws(CardFault) {
-      try payload.card.verify(unixSeconds: settings.unixSeconds(now))
+      try early.verify(payload.card, unixSeconds: settings.unixSeconds(now))
     } catch {
       // Silence would tell somebody with a wrong clock that there is no server.
       guard error == .notYetValid || error == .expired else { return nil }
@@ -194,20 +195,20 @@ extension RendezvousMachine {
     if status == .nameGranted, let name = payload.name, settings.admission.keeps(name, from: id) {
       status = .nameTaken
     }
-    return rule(on: payload, status, from: source, now: now)
+    return rule(on: payload, early, status, from: source, now: now)
   }
 
   /// The rest of it: who may register, whether there is room, and which names are its own.
   private mutating func rule(
-    on payload: InitPayload, _ status: RegistrationStatus, from source: SocketAddress, now: Instant
+    on payload: InitPayload, _ early: EarlyRuling, _ status: RegistrationStatus,
+    from source: SocketAddress, now: Instant
   ) -> Ruling? {
     let id = payload.card.id
     var ruling = Ruling(status: status)
-    guard settings.admission.allows(id) else {
-      return refuse(id, .notAllowed, .notAllowed, from: source, now: now)
-    }
+    guard settings.admission.allows(id)
+    else { return refuse(id, .notAllowed, .notAllowed, from: source, now: now) }
     // Last of what costs: one signature, of whoever may register as far as all else goes.
-    let token = channels.rule(on: settings.rule(on: payload.token, of: id, now: now))
+    let token = channels.rule(on: early.token(payload, settings, now: now))
     switch token {
     case .notRequired: break
     case .granted(let grant): ruling.grant = grant
