@@ -111,32 +111,35 @@ extension Server {
 
   /// The list of the nodes that this server is one of.
   ///
-  /// - Parameter root: Of the list that it has: a newer one may leave it out, and its clients go to
-  ///   the others when they learn of that.
+  /// - Parameter present: The list that it has. One that is read again is of the same root and no
+  ///   older. It may leave this node out: its clients go to the others when they learn of that.
   static func nodes(
-    _ options: ServeOptions, of id: PeerID, leaving root: PeerID? = nil
+    _ options: ServeOptions, of id: PeerID, after present: NodeList? = nil
   ) throws(ServeError) -> NodeList? {
     guard let path = options.nodes else { return nil }
     let list: NodeList
     do throws(StorageError) { list = try RootFiles.list(at: path) } catch { throw .file(error) }
-    guard list.root == root || list.nodes.contains(where: { $0.id == id }) else {
+    guard list.root == present?.root || list.nodes.contains(where: { $0.id == id }) else {
       throw .usage(
         UsageError(
           "This node is not on the list in \(path): its ID is \(id).",
           advice: "Add it, and sign the list: earshot-rendezvous help root."))
     }
+    guard list.nodes.count == 1 || options.redis != nil else {
+      throw .usage(
+        UsageError(
+          "The list in \(path) has \(list.nodes.count) nodes, and this node shares no memory with "
+            + "them: each would give the same names.",
+          advice: "Give it --redis and --cluster-secret, as the others have."))
+    }
     do throws(NodeListFault) {
-      try list.verify(root: list.root, unixSeconds: SystemClock.wallNanoseconds / 1_000_000_000)
+      try list.verify(
+        root: present?.root ?? list.root, after: present?.serial ?? 0,
+        unixSeconds: SystemClock.wallNanoseconds / 1_000_000_000)
     } catch {
       // Clients that pin this node alone are served all the same.
       if error == .expired { return list }
-      throw .usage(
-        UsageError(
-          error == .notYetValid
-            ? "The list in \(path) holds from later on." : "The list in \(path) was changed.",
-          advice: error == .notYetValid
-            ? "Set this host's clock, or that of the host where it was signed."
-            : "Sign it anew: earshot-rendezvous help root."))
+      throw .usage(error.refusal(of: path))
     }
     return list
   }
@@ -156,6 +159,29 @@ extension Server {
       return RelayService(uris: options.relays, secret: secret)
     } catch {
       throw .file(error)
+    }
+  }
+}
+
+extension NodeListFault {
+  /// What is wrong with a list of nodes, and what to do.
+  fileprivate func refusal(of path: String) -> UsageError {
+    switch self {
+    case .notYetValid:
+      UsageError(
+        "The list in \(path) holds from later on.",
+        advice: "Set this host's clock, or that of the host where it was signed.")
+    case .older:
+      UsageError(
+        "The list in \(path) is older than the one that this node has.",
+        advice: "Give it the list that was signed last.")
+    case .wrongRoot:
+      UsageError(
+        "The list in \(path) is of another root than the one that this node has.",
+        advice: "Start the node anew where that is meant.")
+    case .wrongSignature, .expired:
+      UsageError(
+        "The list in \(path) was changed.", advice: "Sign it anew: earshot-rendezvous help root.")
     }
   }
 }

@@ -190,7 +190,7 @@ final class Server {
       let admission = try Self.admission(fresh)
       let key = try Self.tokenKey(fresh)
       let relays = try Self.relayIDs(fresh)
-      let nodes = try Self.nodes(fresh, of: id, leaving: self.nodes?.root)
+      let nodes = try Self.nodes(fresh, of: id, after: self.nodes)
       driver.withMachine { machine, now in
         machine.admit(admission, tokenKey: key, relays: relays, nodes: nodes, now: now)
       }

@@ -88,30 +88,74 @@ struct RootCommandTests {
   }
 
   /// Its clients learn from it that it is none any more.
-  @Test func `a node that runs takes a list without it, and none of another root`() throws {
-    let folder = "/tmp/earshot-left-\(getpid())"
-    _ = unsafe mkdir(folder, 0o700)
-    let (key, plan, list) = (folder + "/key", folder + "/plan", folder + "/list")
-    defer {
-      for path in [key, plan, list] { _ = unsafe unlink(path) }
+  @Test func `a node that runs takes a newer list of its root, without it too, and no other`()
+    throws
+  {
+    let folder = ListFolder()
+    let (on, off) = (try #require(PeerID(Self.one)), try #require(PeerID(Self.two)))
+    let root = PeerID(try Self.run("new", "--key", folder.key).text)
+    _ = try Self.run("new", "--key", folder.otherKey)
+    let now = SystemClock.wallNanoseconds / 1_000_000_000
+    try folder.sign([Self.one], at: now - 60)
+    let first = try #require(try folder.read(on))
+    let left = try folder.read(off, after: first)
+    #expect(first.root == root && left?.root == root)
+    #expect(throws: ServeError.self) { try folder.read(off) }
+    try folder.sign([Self.one], at: now)
+    let second = try #require(try folder.read(on, after: first))
+    #expect(try folder.read(on, after: second)?.serial == second.serial)
+    // One that was signed before, and one of somebody else.
+    try folder.sign([Self.one], at: now - 60)
+    #expect(throws: ServeError.self) { try folder.read(on, after: second) }
+    try folder.sign([Self.one], at: now, by: folder.otherKey)
+    for id in [on, off] {
+      #expect(throws: ServeError.self) { try folder.read(id, after: second) }
+    }
+  }
+
+  /// They would give the same names, and say of each other's clients that they are offline.
+  @Test func `several nodes that share no memory do not start`() throws {
+    let folder = ListFolder()
+    let id = try #require(PeerID(Self.one))
+    _ = try Self.run("new", "--key", folder.key)
+    try folder.sign(
+      [Self.one, Self.two], at: SystemClock.wallNanoseconds / 1_000_000_000)
+    #expect(throws: ServeError.self) { try folder.read(id) }
+    let shared = ["--redis", "unix:///tmp/none", "--cluster-secret", "/tmp/none"]
+    #expect(try folder.read(id, after: nil, shared)?.nodes.count == 2)
+  }
+
+  /// Keys, and a list of nodes that is signed.
+  private final class ListFolder {
+    private let folder = "/tmp/earshot-lists-\(getpid())-\(UInt32.random(in: 0...UInt32.max))"
+    private var plan: String { folder + "/plan" }
+    private var list: String { folder + "/list" }
+    var key: String { folder + "/key" }
+    var otherKey: String { folder + "/other" }
+
+    init() { _ = unsafe mkdir(folder, 0o700) }
+
+    deinit {
+      for path in [key, otherKey, plan, list] { _ = unsafe unlink(path) }
       _ = unsafe rmdir(folder)
     }
-    let text = Array("\(Self.one) 1 192.0.2.1:7400\n".utf8)
-    let file = unsafe open(plan, O_WRONLY | O_CREAT, 0o600)
-    #expect(unsafe write(file, text, text.count) == text.count)
-    close(file)
-    let root = PeerID(try Self.run("new", "--key", key).text)
-    let now = SystemClock.wallNanoseconds / 1_000_000_000
-    _ = try Self.run("sign", plan, "--key", key, "--out", list, at: now)
-    let options = try ServeOptions(
-      Arguments(["--nodes", list, "--data", folder]), environment: [:])
-    let (on, off) = (try #require(PeerID(Self.one)), try #require(PeerID(Self.two)))
-    #expect(try RendezvousCommand.Server.nodes(options, of: on)?.root == root)
-    #expect(try RendezvousCommand.Server.nodes(options, of: off, leaving: root)?.root == root)
-    for other in [nil, PeerID.zero] {
-      #expect(throws: ServeError.self) {
-        try RendezvousCommand.Server.nodes(options, of: off, leaving: other)
-      }
+
+    func sign(_ nodes: [String], at seconds: UInt64, by other: String? = nil) throws {
+      let lines = nodes.enumerated().map { "\($1) 1 192.0.2.\($0 + 1):7400\n" }
+      let file = unsafe open(plan, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+      let text = Array(lines.joined().utf8)
+      #expect(unsafe write(file, text, text.count) == text.count)
+      close(file)
+      _ = unsafe unlink(list)
+      _ = try RootCommandTests.run("sign", plan, "--key", other ?? key, "--out", list, at: seconds)
+    }
+
+    func read(
+      _ id: PeerID, after present: NodeList? = nil, _ more: [String] = []
+    ) throws -> NodeList? {
+      let words = ["--nodes", list, "--data", folder] + more
+      let options = try ServeOptions(Arguments(words), environment: [:])
+      return try RendezvousCommand.Server.nodes(options, of: id, after: present)
     }
   }
 
