@@ -33,9 +33,10 @@ package struct RedisConnection: ~Copyable {
     _ address: RedisAddress, password: [UInt8]?, _ patience: Int32
   ) throws(RedisError) -> RedisConnection {
     var connection = unsafe RedisConnection(try open(address, patience))
-    if let password {
-      let user = address.user.map { [Array($0.utf8)] } ?? []
-      try connection.expectSuccess([Array("AUTH".utf8)] + user + [password])
+    let user = address.user.map { [Array($0.utf8)] } ?? []
+    // A user without a password is asked for all the same: else `default` would be let in.
+    if !user.isEmpty || password != nil {
+      try connection.expectSuccess([Array("AUTH".utf8)] + user + [password ?? []])
     }
     if address.database > 0 {
       try connection.expectSuccess([

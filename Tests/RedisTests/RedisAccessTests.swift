@@ -60,6 +60,15 @@ struct RedisAccessTests {
     }
   }
 
+  /// A password that was forgotten must not make a node `default`, who may all.
+  @Test func `a user without its password is not let in where default needs none`() throws {
+    let user = ["--user", "earshot", "on", ">\(word)"] + (try Self.rights)
+    let server = try #require(RedisServer(user))
+    #expect(complaint(server, as: "earshot@", nil)?.contains("WRONGPASS") == true)
+    #expect(complaint(server, as: "earshot@", word) == nil)
+    #expect(complaint(server, as: "", nil) == nil)
+  }
+
   @Test func `the user may all that a node does, and nothing with other keys`() throws {
     let server = try server()
     var connection = try connect(server, as: "earshot@", word)
