@@ -39,4 +39,19 @@ import Testing
     }
     #expect(useless?.code == .corrupt && useless?.advice.hasSuffix(".") == true)
   }
+
+  /// What `stat` says of a credential of systemd that its service may read by an access list.
+  @Test func `a credential of root with a list of users is private, and nothing else like it`() {
+    var status = stat()
+    status.st_mode = S_IFREG | 0o440
+    #expect(PrivateFile.isPrivate(status))
+    for mode in [0o640, 0o444, 0o460] as [mode_t] {
+      status.st_mode = S_IFREG | mode
+      #expect(!PrivateFile.isPrivate(status), "\(mode)")
+    }
+    for (user, group) in [(1, 0), (0, 1), (1000, 1000)] as [(uid_t, gid_t)] {
+      (status.st_mode, status.st_uid, status.st_gid) = (S_IFREG | 0o440, user, group)
+      #expect(!PrivateFile.isPrivate(status))
+    }
+  }
 }

@@ -26,7 +26,7 @@ enum PrivateFile {
       throw StorageError(
         .foreign, path, "\(path) is not a regular file.", advice: "Choose another path.")
     }
-    if isSecret, status.st_mode & 0o077 != 0 {
+    if isSecret, !isPrivate(status) {
       throw StorageError(
         .exposed, path,
         "\(path) holds a secret key, and others may open it (mode \(octal(status.st_mode))).",
@@ -39,6 +39,13 @@ enum PrivateFile {
         advice: "Choose another path.")
     }
     return try readAll(number, path)
+  }
+
+  /// Whether nobody but its owner may open a file, and root. A credential of systemd is root's and
+  /// has a list with the user of the service: of that `stat` says that the group may read it.
+  static func isPrivate(_ status: stat) -> Bool {
+    let isCredential = status.st_uid == 0 && status.st_gid == 0 && status.st_mode & 0o777 == 0o440
+    return status.st_mode & 0o077 == 0 || isCredential
   }
 
   /// Puts `bytes` in place of what is at `path`: written beside it, made durable, then renamed, so
