@@ -145,7 +145,7 @@ let package = Package(
         "Rendezvous", "Storage", "SecureSession", "Messaging", "Reactor", "Primitives", "Wire",
         "Cryptography", "Arguments",
       ],
-      path: "tools/load"),
+      path: "tools/load-client"),
     program(
       "ChannelLoad",
       [
