@@ -3,7 +3,8 @@ package import Wire
 
 /// Remembers when packets arrived, and writes the FEEDBACK about them (docs/protocol/frames.md §2).
 ///
-/// House tour: every opened packet is noted here; the report goes back to `SentPacketHistory`.
+/// Station 16 of the house tour: every opened packet is noted here, and the report goes back to
+/// `SentPacketHistory`.
 /// After construction nothing is allocated but, at a change of epoch, one more log.
 package struct FeedbackRecorder: Sendable {
   /// How long a packet with PING or MSG waits for its report.

@@ -5,6 +5,8 @@ package import Wire
 /// 9002 §6.1). A ring of fixed size; after construction nothing is allocated.
 ///
 /// Use: `record` what is sent; `handle` each FEEDBACK and each timeout, then `poll` until `nil`.
+///
+/// Station 9 of the house tour; next is `CallPath`.
 package struct SentPacketHistory: Sendable {
   package private(set) var roundTrip = RoundTripEstimator()
   package private(set) var quality = PathQuality()

@@ -5,6 +5,8 @@ import Wire
 ///
 /// All its memory is made at once: putting a frame in and taking it out allocate nothing. When it
 /// is full the oldest frame gives way, because late audio is worth less than new audio.
+///
+/// Station 5 of the house tour; next is `AudioMediaFrame`.
 struct AudioFrameQueue: Sendable {
   /// What is known of a frame besides its bytes.
   struct Entry: BitwiseCopyable, Sendable {

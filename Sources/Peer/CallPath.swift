@@ -6,6 +6,8 @@ import Wire
 
 /// The path of a call: to which programs of the peer it is sought, what has been found, and the
 /// packets under ring keys (docs/protocol/calling.md §4).
+///
+/// Station 10 of the house tour; next is `drain`.
 struct CallPath: ~Copyable {
   enum Phase {
     /// Both sides have not agreed to look for a path: nothing is answered.

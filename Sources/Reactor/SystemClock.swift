@@ -20,6 +20,8 @@ package enum SystemClock {
 ///
 /// Both clocks are read together once for each batch, so a step of the wall clock can only touch
 /// the datagrams that were waiting at that moment, and those only within `ageLimit`.
+///
+/// Station 12 of the house tour; next is `Demultiplexer`.
 struct ArrivalClock {
   let now: Instant
   private let wall: UInt64

@@ -122,7 +122,7 @@ import Testing
     #expect(Self.undocumentedLimits(in: file) == ["Sources/X/XLimits.swift:4: most"])
   }
 
-  @Test func `the house tour names files that exist`() throws {
+  @Test func `the house tour names files that exist, and each says its station`() throws {
     let document = try #require(Repository.text("docs/ARCHITECTURE.md"), "it has the house tour")
     let parts = document.components(separatedBy: "## The house tour")
     let tour = try #require(parts.dropFirst().first?.components(separatedBy: "\n## ").first)
@@ -131,6 +131,10 @@ import Testing
     #expect(names.count >= 10, "the tour should pass at least ten files")
     let offences = names.filter { !Repository.exists("Sources/\($0)") && !Repository.exists($0) }
     forbid(offences, "A station moved: change the tour in docs/ARCHITECTURE.md.")
+    let silent = names.filter { name in
+      Repository.text("Sources/\(name)")?.contains(" of the house") == false
+    }
+    forbid(silent, "Say in the file which station of the house tour it is, and what is next.")
   }
 
   /// Targets of `[text](target)` in a line of Markdown.

@@ -1,6 +1,8 @@
 /// The packets of one stream that have arrived and are not yet played, in order of media time.
 ///
 /// Owns its bytes: 200 slots of 1275 bytes, taken once. Nothing here allocates afterwards.
+///
+/// Station 18 of the house tour; next is `PlayoutDecision`.
 package struct PacketBuffer: ~Copyable {
   /// Four seconds of 20 ms packets, as libwebrtc's NetEQ has it; no playout delay needs more.
   package static let capacity = 200

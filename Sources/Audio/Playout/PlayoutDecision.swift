@@ -54,6 +54,8 @@ struct PlayoutSituation: Sendable {
 }
 
 /// What to do about it.
+///
+/// Station 19 of the house tour; next is `OpusDecoder`.
 enum PlayoutDecision: Equatable, Sendable {
   case decode
   /// Restore this many samples from the first packet, then decode it.

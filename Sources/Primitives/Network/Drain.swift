@@ -22,6 +22,8 @@ package protocol DatagramOutlet: ~Copyable {
 ///     hears of it may give commands to the machine.
 ///   - budget: Datagrams at most.
 /// - Returns: `false` when the budget is used up: the machine may have more to send.
+///
+/// Station 11 of the house tour; next is `MachineDriver`.
 package func drain<Machine: DatagramMachine & ~Copyable, Outlet: DatagramOutlet & ~Copyable>(
   _ machine: inout Machine, into outlet: inout Outlet, events: inout [Machine.Event],
   budget: Int = .max, now: Instant

@@ -2,6 +2,8 @@ import Primitives
 
 /// Where a driver's datagrams go: end to end into the socket's memory, to leave in one flush; or to
 /// whoever sends by a stream or from another port.
+///
+/// Station 11 of the house tour; next is `UDPSocket`.
 struct SocketOutlet: ~Copyable, DatagramOutlet {
   var socket: UDPSocket
   var sendByStream: (([UInt8], LocalAddressID) -> Void)?

@@ -30,6 +30,8 @@ package struct OpenedPacket: Equatable, Sendable {
 
 /// Both directions under one pair of keys: numbers, window, connection IDs
 /// (docs/protocol/session.md §6). What sessions, epochs and ring keys have in common.
+///
+/// Station 8 of the house tour; next is `SentPacketHistory`.
 struct PacketStream: ~Copyable {
   private var send: PacketCipher
   private var receive: PacketCipher

@@ -1,5 +1,7 @@
 /// Which numbers have been seen, out of the newest `64 * wordCount` (RFC 6479: a ring of words
 /// instead of a shifted bitmap, so that advancing costs no more than it clears).
+///
+/// Station 14 of the house tour; next is `CallLink+Inbound.swift`.
 package struct ReplayWindow<let wordCount: Int>: Sendable {
   private var words = InlineArray<wordCount, UInt64>(repeating: 0)
   /// One more than the highest number seen; 0 before the first.

@@ -9,6 +9,8 @@ package import Wire
 ///
 /// Numbers on the wire are 32 bits and per epoch; *transport numbers*, epoch × 2^32 + packet
 /// number, never repeat in the life of a session.
+///
+/// Stations 8 and 14 of the house tour; next are `PacketStream` and `CallLink+Inbound.swift`.
 package struct Session: ~Copyable {
   private let place = InPlace()
   var current: Epoch

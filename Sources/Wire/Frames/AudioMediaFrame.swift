@@ -5,6 +5,8 @@ import Primitives
 ///      0 1 2 3 4 5 6 7
 ///     |1|strm |len|M|C|0|   bit 7 first: 1, stream 0..3, frame length, marker, copies, zero
 ///     |   media time    |   of the first sample, in 10 ms, wraps
+///
+/// Station 6 of the house tour; next is `CallLink+Outbound.swift`.
 package struct AudioMediaFrame: Equatable, Sendable, BitwiseCopyable {
   package static let headerByteCount = 3
   /// RFC 6716 §3.4 allows Opus packets of 1 to 1275 bytes in one frame.

@@ -15,6 +15,8 @@ package enum PacketType: UInt8, Sendable, BitwiseCopyable, CaseIterable {
 
 /// Which protocol part a datagram is for; decides by first byte and length alone, and never keeps
 /// state (docs/protocol/session.md §1).
+///
+/// Station 13 of the house tour; next is `PeerMachine`.
 package enum Demultiplexer {
   package enum Verdict: Equatable, Sendable {
     /// One of 0xC1..0xC7, 0xCA and 0xCB, of a length that it may have.
