@@ -13,7 +13,8 @@ import Wire
 @testable import Reactor
 
 /// Twenty milliseconds of a voice, from a file to a file, through every station of the house tour
-/// with the code that ships. What one station gives is what the next one takes.
+/// with the code that ships. What one station gives is what the next one takes, but for two: the
+/// queue and the header (5, 6) are tried apart, and the driver (11, 12) runs a machine of the test.
 struct HouseTourTests {
   @Test func `one frame passes every station of the house tour, in its order`() throws {
     var tour = try Tour()
