@@ -94,6 +94,40 @@ package struct RedisConnection: ~Copyable {
     try expectSuccess([Array("EVALSHA".utf8), try load(RedisScripts.trial), Array("0".utf8)])
   }
 
+  /// Sees that all nodes of the server have one secret: the first of them leaves its mark.
+  package mutating func expectService(_ mark: [UInt8]) throws(RedisError) {
+    let key = Array("earshot:2:service".utf8)
+    for _ in 0..<2 {
+      let known = try run([Array("GET".utf8), key])
+      if case .failed = known { throw RedisError(known) }
+      if let bytes = known.bytes, bytes != mark {
+        throw RedisError("its nodes have another --cluster-secret, and all need the same")
+      }
+      if known.bytes != nil { return }
+      // A server that is full has no room for it, and goes on without.
+      _ = try run([Array("SET".utf8), key, mark, Array("NX".utf8)])
+    }
+  }
+
+  /// What the operator should know of how the server was set up, in sentences.
+  package mutating func warnings() throws(RedisError) -> [String] {
+    let lines = try ["persistence", "memory"].flatMap { part throws(RedisError) in
+      String(decoding: try run(["INFO", part]).bytes ?? [], as: UTF8.self).split(separator: "\r\n")
+    }
+    var warnings: [String] = []
+    if lines.contains("aof_enabled:0") {
+      warnings.append(
+        "Redis does not write names down (appendonly no): they are lost when it ends. Set "
+          + "appendonly yes.")
+    }
+    for line in lines where line.hasPrefix("maxmemory_policy:") && !line.hasSuffix(":noeviction") {
+      warnings.append(
+        "Redis forgets names when its memory is full (\(line)): others get them. Set "
+          + "maxmemory-policy noeviction.")
+    }
+    return warnings
+  }
+
   /// The name under which the server has a script from now on.
   private mutating func load(_ script: String) throws(RedisError) -> [UInt8] {
     let reply = try run(["SCRIPT", "LOAD", script])

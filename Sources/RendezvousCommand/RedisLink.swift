@@ -21,6 +21,8 @@ final class RedisLink {
   private let mailbox: RedisMailbox
   private var threads: [PromptWorker] = []
   private var watch: EventLoop.Token?
+  /// What the operator should know of how Redis was set up, in sentences.
+  private(set) var warnings: [String] = []
 
   init(_ store: SharedStore, _ service: RedisService) throws(ReactorError) {
     self.store = store
@@ -31,6 +33,7 @@ final class RedisLink {
   /// Sees that Redis is there, and reads what is read once; waits.
   func begin() throws(RedisError) {
     var connection = try service.connect()
+    warnings = try connection.warnings()
     // A client that came before would have no name.
     try connection.awaitNames()
     store.handleListening(false)
@@ -46,7 +49,9 @@ final class RedisLink {
   func start(on loop: EventLoop, _ handle: @escaping (News?) -> Void) throws(ReactorError) {
     let (service, mailbox, channels) = (service, mailbox, store.channels)
     watch = try mailbox.wake.attach(to: loop) { [self] in
-      for news in mailbox.takeNews() {
+      let (all, dropped) = mailbox.takeNews()
+      store.counters.messagesDropped &+= dropped
+      for news in all {
         apply(news)
         handle(news)
       }
@@ -98,11 +103,14 @@ final class RedisLink {
 struct RedisService: Sendable {
   var address: RedisAddress
   var password: [UInt8]?
+  /// Of the nodes' secret.
+  let mark: [UInt8]
 
-  /// A connection that knows the scripts.
+  /// A connection that knows the scripts, to a server whose nodes have the same secret.
   func connect() throws(RedisError) -> RedisConnection {
     var connection = try RedisConnection.connect(address, password: password)
     try connection.loadScripts()
+    try connection.expectService(mark)
     return connection
   }
 }
@@ -113,6 +121,7 @@ final class RedisMailbox: Sendable {
     var commands: [SharedCommand] = []
     var news: [RedisLink.News] = []
     var messageCount = 0
+    var droppedCount: UInt64 = 0
     var worker: PromptWorker?
     /// The server that is the primary of the service, as its Sentinels say.
     var primary: RedisAddress?
@@ -180,16 +189,18 @@ final class RedisMailbox: Sendable {
       let room = Self.messageLimit - content.messageCount
       content.news += messages.prefix(room).map { RedisLink.News.message($0) }
       content.messageCount += min(room, messages.count)
+      content.droppedCount += UInt64(messages.count - min(room, messages.count))
     }
     wake.signal()
   }
 
-  func takeNews() -> [RedisLink.News] {
+  /// What came, and of how many messages there was no room.
+  func takeNews() -> (news: [RedisLink.News], dropped: UInt64) {
     content.withLock { content in
-      let news = content.news
+      let (news, dropped) = (content.news, content.droppedCount)
       content.news = []
-      content.messageCount = 0
-      return news
+      (content.messageCount, content.droppedCount) = (0, 0)
+      return (news, dropped)
     }
   }
 }

@@ -27,10 +27,11 @@ extension Server {
   private static func store(
     of redis: RedisOptions, node: PeerID, random: RandomSource
   ) throws(ServeError) -> (SharedStore, RedisService)? {
-    var service = RedisService(address: redis.address, password: redis.password)
     do throws(StorageError) {
       let secret = try SecretTextFile.read(redis.secretFile) { Self.clusterSecret($0) }
       guard let key = SecretKey(copying: secret.span) else { return nil }
+      var service = RedisService(
+        address: redis.address, password: redis.password, mark: ServiceMark.bytes(of: key))
       if let path = redis.passwordFile {
         service.password = try SecretTextFile.read(path) { Self.word($0) }
       }
@@ -82,6 +83,7 @@ extension Server {
   func startRedis() -> Bool {
     guard let redis else { return true }
     do throws(ReactorError) {
+      for text in redis.warnings { log.write(.warning, "redis", text, now: SystemClock.now) }
       try redis.start(on: loop) { [self] in handleNews($0, of: redis) }
       return true
     } catch {

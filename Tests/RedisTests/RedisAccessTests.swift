@@ -60,6 +60,32 @@ struct RedisAccessTests {
     }
   }
 
+  @Test func `nodes with another secret are told`() throws {
+    let server = try server()
+    for mark in [[1, 2], [1, 2], [3], [1, 2]] as [[UInt8]] {
+      var connection = try connect(server, as: "earshot@", word)
+      do {
+        try connection.expectService(mark)
+        #expect(mark == [1, 2])
+      } catch {
+        #expect(mark == [3] && "\(error)".contains("--cluster-secret"))
+      }
+    }
+  }
+
+  @Test(arguments: [
+    (["--appendonly", "yes"], []), ([], ["appendonly yes"]),
+    (["--maxmemory-policy", "allkeys-lru"], ["appendonly yes", "noeviction"]),
+  ] as [([String], [String])])
+  func `a server that forgets names is told`(options: [String], words: [String]) throws {
+    let user = ["--user", "earshot", "on", ">\(word)"] + (try Self.rights)
+    let server = try #require(RedisServer(options + user))
+    var connection = try connect(server, as: "earshot@", word)
+    let told = try connection.warnings()
+    #expect(told.count == words.count, "\(told)")
+    for (text, word) in zip(told, words) { #expect(text.contains(word)) }
+  }
+
   /// A password that was forgotten must not make a node `default`, who may all.
   @Test func `a user without its password is not let in where default needs none`() throws {
     let user = ["--user", "earshot", "on", ">\(word)"] + (try Self.rights)

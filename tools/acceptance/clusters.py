@@ -711,6 +711,19 @@ def a_node_dies_under_invitations(lab):
     return f"both calls completed, {took[0]:.1f} and {took[1]:.1f} s after a node had died"
 
 
+@scenario
+def a_node_with_another_secret_does_not_start(lab):
+    """It would give all names a second time, and find nobody."""
+    redis, *_ = nodes(lab)
+    secret = secret_file(lab, "secret-2", "a-secret-of-somebody-else")
+    words = ("--listen", f"{ADDRESS['r']}:{PORT + 2}", "--data", lab.path("data-3"))
+    words += ("--redis", f"unix://{redis.socket}", "--cluster-secret", secret)
+    stranger = lab.run("r", f"{BIN}/earshot-rendezvous", *words)
+    equal(stranger.wait(10) in (0, None), False, "whether it serves")
+    assert "--cluster-secret" in stranger.stderr(), f"  it says {stranger.stderr()}"
+    return "told, and ended"
+
+
 class Metered:
     """Two nodes on one Redis, which tell how many members of channels they have."""
 

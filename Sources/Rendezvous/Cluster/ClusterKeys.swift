@@ -2,6 +2,14 @@ import Cryptography
 import Primitives
 import Wire
 
+/// By what nodes see that they have one secret.
+package enum ServiceMark {
+  /// Says nothing of the secret to whoever does not have it.
+  package static func bytes(of secret: borrowing SecretKey) -> [UInt8] {
+    ClusterKeys(secret).hash(.service, [])
+  }
+}
+
 /// What hides names, IDs, cards and bodies from the memory that nodes share: all nodes have the
 /// same secret, and Redis has not (docs/protocol/cluster.md §1).
 struct ClusterKeys: ~Copyable {
@@ -23,6 +31,7 @@ struct ClusterKeys: ~Copyable {
     case ban = 0x62
     /// Only to choose a node for it: Redis does not get it.
     case channel = 0x63
+    case service = 0x73
   }
 
   borrowing func hash(_ kind: Kind, _ bytes: [UInt8]) -> [UInt8] {

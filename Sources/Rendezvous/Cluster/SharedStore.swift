@@ -13,7 +13,7 @@ package final class SharedStore: RegistrationStore {
   let node: SharedNode
   let keys: ClusterKeys
   var random: RandomSource
-  package internal(set) var counters = SharedCounters()
+  package var counters = SharedCounters()
 
   /// The connection, by its number; `nil` while there is none.
   private(set) var connection: [UInt8]?
@@ -301,6 +301,7 @@ package struct SharedCounters: Equatable, Sendable {
   package var messagesSent: UInt64 = 0
   package var messagesReceived: UInt64 = 0
   package var messagesInvalid: UInt64 = 0
+  package var messagesDropped: UInt64 = 0
   package var cardsLost: UInt64 = 0
   package var receiptsMade: UInt64 = 0
   package var receiptsInvalid: UInt64 = 0
@@ -320,6 +321,7 @@ package struct SharedCounters: Equatable, Sendable {
       ("data_lost", "Times that Redis had forgotten this node.", dataLost),
       ("messages_sent", "Bodies handed to other nodes.", messagesSent),
       ("messages_received", "Bodies of other nodes.", messagesReceived),
+      ("messages_dropped", "Messages of other nodes that had no room.", messagesDropped),
       ("messages_invalid", "Messages of other nodes that did not open or parse.", messagesInvalid),
       ("cards_lost", "Cards of clients that this node could not keep on its disk.", cardsLost),
       ("receipts", "Receipts made for names.", receiptsMade),
