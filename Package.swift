@@ -145,7 +145,7 @@ let package = Package(
         "Rendezvous", "Storage", "SecureSession", "Messaging", "Reactor", "Primitives", "Wire",
         "Cryptography", "Arguments",
       ],
-      path: "tools/load-client"),
+      path: "tools/load", exclude: ["cluster"]),
     program(
       "ChannelLoad",
       [

@@ -2,7 +2,7 @@
 //
 // usage: lookups CLIENTS-FILE
 //
-// Serves the sessions in CLIENTS-FILE (tools/load-client/BesideServer.swift writes it) on 127.0.0.1 until
+// Serves the sessions in CLIENTS-FILE (tools/load/BesideServer.swift writes it) on 127.0.0.1 until
 // SIGTERM, and says where: {"address":"127.0.0.1:PORT"}. Of each datagram it finds the session,
 // takes off the mask, opens it and reads its frames. A LOOKUP it answers with FEEDBACK and the card
 // of whoever was asked for, sealed and masked.
