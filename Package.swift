@@ -17,9 +17,11 @@ let strict: [SwiftSetting] = [
 func layer(_ name: String, _ imports: [Target.Dependency] = [], path: String? = nil) -> Target {
   .target(name: name, dependencies: imports, path: path, swiftSettings: strict)
 }
-func program(_ name: String, _ imports: [Target.Dependency], path: String? = nil) -> Target {
+func program(
+  _ name: String, _ imports: [Target.Dependency], path: String? = nil, without: [String] = []
+) -> Target {
   .executableTarget(
-    name: name, dependencies: imports, path: path, swiftSettings: strict,
+    name: name, dependencies: imports, path: path, exclude: without, swiftSettings: strict,
     linkerSettings: [.linkedLibrary("m")])  // rounding a Double calls it
 }
 func tests(
@@ -145,7 +147,7 @@ let package = Package(
         "Rendezvous", "Storage", "SecureSession", "Messaging", "Reactor", "Primitives", "Wire",
         "Cryptography", "Arguments",
       ],
-      path: "tools/load", exclude: ["cluster"]),
+      path: "tools/load", without: ["cluster"]),
     program(
       "ChannelLoad",
       [
