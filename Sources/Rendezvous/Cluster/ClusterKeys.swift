@@ -1,4 +1,4 @@
-import Cryptography
+package import Cryptography
 import Primitives
 import Wire
 
