@@ -111,8 +111,10 @@ package struct RedisConnection: ~Copyable {
 
   /// What the operator should know of how the server was set up, in sentences.
   package mutating func warnings() throws(RedisError) -> [String] {
-    let lines = try ["persistence", "memory"].flatMap { part throws(RedisError) in
-      String(decoding: try run(["INFO", part]).bytes ?? [], as: UTF8.self).split(separator: "\r\n")
+    var lines: [Substring] = []
+    for part in ["persistence", "memory"] {
+      let told = try run(["INFO", part]).bytes ?? []
+      lines += String(decoding: told, as: UTF8.self).split(separator: "\r\n")
     }
     var warnings: [String] = []
     if lines.contains("aof_enabled:0") {
