@@ -86,7 +86,7 @@ import Wire
     try store.listen()
     #expect(NameFreeing.begin(name, in: store.shared, now: start + day))
     try store.serve()
-    #expect(try NameFreeing.outcome(in: store.shared) == alice)
+    #expect(try NameFreeing.outcome(in: store.shared) == .freed(alice))
     #expect(try store.hear() == [.nameMoved(NameMoved(name: name, owner: nil))])
     #expect(try store.owner(of: name, now: start + day) == nil)
     #expect(store.shared.restore(alice, name: name, now: start + day))
@@ -103,7 +103,7 @@ import Wire
     #expect(try store.bind(name, to: alice, now: later, showing: receipt) == .taken)
     #expect(try NameFreeing.begin(self.name("nobody"), in: store.shared, now: later))
     try store.serve()
-    #expect(try NameFreeing.outcome(in: store.shared) == nil)
+    #expect(try NameFreeing.outcome(in: store.shared) == .nobodys)
   }
 
   /// Goal: whoever is registered with the name registers anew at once, and is not to get it back.
@@ -116,10 +116,37 @@ import Wire
     #expect(try store.bind(name, to: alice, now: start) == .granted)
     #expect(NameFreeing.begin(name, in: store.shared, now: start + 60))
     try store.serve()
-    #expect(try NameFreeing.outcome(in: store.shared) == alice)
+    #expect(try NameFreeing.outcome(in: store.shared) == .freed(alice))
     #expect(try store.bind(name, to: alice, now: start + 61) == .taken)
     #expect(try store.bind(name, to: bob, now: start + 62) == .granted)
     #expect(try store.owner(of: name, now: start + 62) == bob)
+  }
+
+  /// Method: the operator had no reply, and gives the command again; bob has got the name since.
+  @Test(arguments: kinds)
+  func `a freeing that is repeated takes the name from nobody else`(
+    kind: StoreUnderTest.Kind
+  ) throws {
+    let store = try StoreUnderTest(kind, path: "")
+    let name = try name("alice")
+    #expect(try store.bind(name, to: alice, now: start) == .granted)
+    func free(_ second: UInt64, isAgain: Bool = false) throws -> NameFreeing.Outcome {
+      let isOnItsWay = NameFreeing.begin(
+        name, isAgain: isAgain, in: store.shared, now: start + second)
+      #expect(isOnItsWay)
+      try store.serve()
+      return try NameFreeing.outcome(in: store.shared)
+    }
+    #expect(try free(60) == .freed(alice))
+    #expect(try free(70) == .freedBefore)
+    #expect(try store.bind(name, to: bob, now: start + 71) == .granted)
+    #expect(try free(80) == .kept(bob))
+    #expect(try store.owner(of: name, now: start + 81) == bob)
+    #expect(try store.bind(name, to: alice, now: start + 81) == .taken)
+    // Where the operator says so; neither of them has it back then.
+    #expect(try free(90, isAgain: true) == .freed(bob))
+    for id in [alice, bob] { #expect(try store.bind(name, to: id, now: start + 91) == .taken) }
+    #expect(try store.verdict(on: name, for: PeerID.zero, now: start + 92) == .granted)
   }
 
   /// Goal: a node gives the name back to whoever has got it since then, where Redis has lost that.

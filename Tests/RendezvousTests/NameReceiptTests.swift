@@ -203,7 +203,7 @@ import Wire
     let now = Server.unixSeconds + world.nodes[0].now.nanoseconds / 1_000_000_000
     #expect(try NameFreeing.begin(name, in: store(), now: now))
     world.run(.seconds(1))
-    #expect(try NameFreeing.outcome(in: store()) == bob.id)
+    #expect(try NameFreeing.outcome(in: store()) == .freed(bob.id))
     #expect(bob.closes.first == .limits)
     #expect(join(carol, 0, "bob") == .nameGranted)
     bob.receipt = former

@@ -176,28 +176,52 @@ extension NameBinding {
 
 /// An operator takes a name from whoever has it. Receipts from before count no more.
 package enum NameFreeing {
+  /// What came of it. The command may be given again where the reply to it was lost.
+  package enum Outcome: Equatable, Sendable {
+    /// This one had it.
+    case freed(PeerID)
+    case nobodys
+    /// It was freed within 10 min, and nobody has it.
+    case freedBefore
+    /// It was freed within 10 min. This one has got it since, and keeps it.
+    case kept(PeerID)
+  }
+
   /// Whether it is on its way; `outcome` says what came of it.
-  package static func begin(_ name: PeerName, in store: SharedStore, now: UInt64) -> Bool {
+  ///
+  /// - Parameter isAgain: Also takes it from whoever has got it since it was freed.
+  package static func begin(
+    _ name: PeerName, isAgain: Bool = false, in store: SharedStore, now: UInt64
+  ) -> Bool {
     let hash = store.keys.hash(.name, name.bytes)
     let mark = store.keys.seal([], at: place + hash, mark: .freed(now), random: &store.random)
     let word = store.seal(.nameMoved(NameMoved(name: name, owner: nil)))
     let life = SharedStore.digits(NameReceipt.life * 1000)
-    return store.queue(.free, [hash, mark, word, life], .freed(name)) != nil
+    let arguments = [hash, mark, word, life, [isAgain ? 0x31 : 0x30]]
+    return store.queue(.free, arguments, .freed(name)) != nil
   }
 
-  /// Whose the name was: sealed, or none.
+  /// 0 · whose the name was, sealed, or none; 1 it was freed before; 2 · who has got it since
   static func handle(_ reply: SharedReply, of name: PeerName, in store: SharedStore) {
     if case .failed(let reason) = reply {
       store.tidings.freed = .failure(StoreFailure(reason))
       return
     }
     let place = store.keys.hash(.name, name.bytes)
-    let plain = reply.bytes.flatMap { store.keys.open($0, at: place) }
-    store.tidings.freed = .success(plain.flatMap { PeerID($0) })
+    let plain = reply.list?.dropFirst().first?.bytes.flatMap { store.keys.open($0, at: place) }
+    let outcome: Outcome? =
+      switch (reply.list?.first?.number, plain.flatMap { PeerID($0) }) {
+      case (0, let id?): .freed(id)
+      case (0, nil): .nobodys
+      case (1, _): .freedBefore
+      case (2, let id?): .kept(id)
+      default: nil
+      }
+    store.tidings.freed = outcome.map { .success($0) } ?? .failure(StoreFailure("odd reply"))
   }
 
-  /// Whose the name was that was freed, once; `nil` = nobody's.
-  package static func outcome(in store: SharedStore) throws(StoreFailure) -> PeerID? {
+  /// What came of it, once.
+  package static func outcome(in store: SharedStore) throws(StoreFailure) -> Outcome {
     guard let freed = store.tidings.freed.take() else {
       throw StoreFailure("Redis has not answered")
     }
@@ -212,7 +236,7 @@ struct Tidings {
   /// Programs here that have a newer session at another node.
   var moved = BoundedQueue<ProgramMoved>(limit: SharedStore.clientLimit)
   var bindings = BoundedQueue<NameBinding>(limit: SharedStore.clientLimit)
-  var freed: Result<PeerID?, StoreFailure>?
+  var freed: Result<NameFreeing.Outcome, StoreFailure>?
 }
 
 extension ClusterKeys {

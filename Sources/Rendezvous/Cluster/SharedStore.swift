@@ -38,7 +38,7 @@ package final class SharedStore: RegistrationStore {
   /// Those whose name another one has: they need not wait until names are given.
   private var bereft = OwedRegistrations()
   /// What Redis said of this node.
-  private(set) var standing = NodeStanding()
+  package private(set) var standing = NodeStanding()
   /// What a machine has not been told yet.
   var tidings = Tidings()
 
@@ -154,9 +154,9 @@ package final class SharedStore: RegistrationStore {
     case .announced(let record): handleAnnouncement(reply, of: record)
     case .beat(let sent, let connection):
       guard connection == self.connection else { break }
-      guard standing.handleBeat(reply, sent: sent) else { break }
-      // Redis has forgotten this node, and so everything of it.
-      counters.dataLost &+= 1
+      guard let finding = standing.handleBeat(reply, sent: sent) else { break }
+      if finding == .forgotten { counters.dataLost &+= 1 }
+      // All is announced anew.
       handleConnection()
     case .bans: handleBans(reply)
     case .note: break

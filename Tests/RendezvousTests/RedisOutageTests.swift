@@ -1,0 +1,34 @@
+import Primitives
+import Testing
+
+@testable import RendezvousCommand
+
+/// When the log says that Redis is not reached, and that it is.
+@Suite struct RedisOutageTests {
+  private func at(_ milliseconds: Int64) -> Instant {
+    .zero + .milliseconds(1_000_000 + milliseconds)
+  }
+
+  @Test func `says so at once, then at growing intervals, and once when it is back`() {
+    var outage = RedisOutage()
+    let begins = outage.endIsNews(now: at(0))
+    #expect(begins, "reached at the start")
+    var said: [Int64] = []
+    // A node tries four times a second.
+    for number in 0..<(4 * 3600) {
+      let milliseconds = 100_000 + Int64(number) * 250
+      if outage.isNews("refused", now: at(milliseconds)) { said.append(milliseconds / 1000 - 100) }
+    }
+    #expect(said == [0, 10, 30, 70, 150, 310, 630, 1230, 1830, 2430, 3030])
+    let other = outage.isNews("cut off", now: at(3_700_000))
+    #expect(other, "another reason")
+    let back = [outage.endIsNews(now: at(3_700_250)), outage.endIsNews(now: at(3_700_500))]
+    #expect(back == [true, false])
+    // It comes and goes.
+    let lost = outage.isNews("refused", now: at(3_700_750))
+    let found = outage.endIsNews(now: at(3_701_000))
+    #expect(!lost && !found)
+    let later = outage.isNews("refused", now: at(3_800_000))
+    #expect(later, "another outage")
+  }
+}
