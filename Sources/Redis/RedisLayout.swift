@@ -170,6 +170,11 @@ enum RedisLayout {
       local f = call('GET', P..'f'..nh)
       return f and (struct.unpack('>I5', string.sub(f, 5, 9)))
     end
+    -- Whether the rank of an owner is not of after that.
+    local function isBefore(freed, sealed)
+      local own = rank(sealed)
+      return freed and not (own and own <= 4294967296 - freed)
+    end
     -- The rank that a receipt proves; none where the name was freed after it was issued.
     local function receipt(nh, rank, issued)
       if rank == '' then return nil end

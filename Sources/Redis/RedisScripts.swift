@@ -66,6 +66,8 @@ enum RedisScripts {
     local v = verdict(idh, nh, now, life, tonumber(ARGV[6]), names, shown)
     if v == 2 then return 2 end
     if v == 3 or v == 4 then return 0 end
+    -- Freed since it was promised: its rank would be one of before.
+    if v == 1 and isBefore(freeing(nh), ARGV[3]) then return 0 end
     local n = name(nh)
     if v == 0 then
       n.sealed = senior(n.sealed, ARGV[3])
@@ -84,13 +86,16 @@ enum RedisScripts {
   /// somebody has got it since it was freed
   ///
   /// 0 · its sealed owner, or none; 1 it was freed within 10 min; 2 · who has got it since, sealed
+  /// 3 · the moment that it must be later than: that of the freeing before, or since when somebody
+  /// has it who has got it after that
   private static let free = """
     local n, held = name(ARGV[1]), call('GET', P..'h'..ARGV[1])
     if n and held and ARGV[5] == '0' then return {2, n.sealed} end
-    if n then
-      local all = string.sub(n.owner..(held or ''), 1, 1024)
-      call('SET', P..'h'..ARGV[1], all, 'PX', 600000)
-    end
+    local last, own = freeing(ARGV[1]) or 0, n and rank(n.sealed)
+    if own and own < 4294967296 then last = math.max(last, 4294967296 - own) end
+    if struct.unpack('>I5', string.sub(ARGV[2], 5, 9)) <= last then return {3, last} end
+    local all = string.sub((n and n.owner or '')..(held or ''), 1, 1024)
+    call('SET', P..'h'..ARGV[1], all, 'PX', 600000)
     call('SET', P..'f'..ARGV[1], ARGV[2], 'PX', tonumber(ARGV[4]))
     call('DEL', P..'r'..ARGV[1])
     forget(ARGV[1])
@@ -138,8 +143,7 @@ enum RedisScripts {
         n.sealed = senior(n.sealed, ARGV[3])
         use(nh, n, now)
       else
-        local freed, own = freeing(nh), rank(ARGV[3])
-        if freed and not (own and own <= 4294967296 - freed) then return 2 end
+        if isBefore(freeing(nh), ARGV[3]) then return 2 end
         give(nh, idh, ARGV[3], now)
       end
     end

@@ -119,7 +119,8 @@ extension Server {
 }
 
 /// What the log says of Redis: that it is not reached at once, each new reason once, and the same
-/// again at growing intervals; that it is back once.
+/// again at growing intervals; that it is back once. A last line that it is back is true, or was
+/// 10 s ago.
 struct RedisOutage {
   private var reasons: Set<String> = []
   private var due: Instant?
@@ -127,23 +128,27 @@ struct RedisOutage {
   /// The last line said that it is not reached, or there was none.
   private var isOpen = true
   private var reached: Instant?
+  /// Since when it is not reached, where the last line says that it is.
+  private var lost: Instant?
 
   /// Whether the log says now that Redis is not reached.
   mutating func isNews(_ text: String, now: Instant) -> Bool {
     if let reached, now - reached > Self.calm { self = RedisOutage() }
     reached = nil
+    if !isOpen, lost == nil { lost = now }
     let isNew = reasons.count < Self.reasonLimit && reasons.insert(text).inserted
-    let isDue = due.map { now >= $0 } ?? true
+    let isUntrue = lost.map { now - $0 >= Self.firstPause } ?? false
+    let isDue = due.map { now >= $0 } ?? true || isUntrue
     guard isNew || isDue else { return false }
     if !isNew { pause = min(pause * 2, Self.longestPause) }
     due = now + pause
-    isOpen = true
+    (isOpen, lost) = (true, nil)
     return true
   }
 
   /// Whether the log says now that it is reached.
   mutating func endIsNews(now: Instant) -> Bool {
-    reached = now
+    (reached, lost) = (now, nil)
     defer { isOpen = false }
     return isOpen
   }

@@ -66,6 +66,46 @@ import Wire
     #expect(finding == nil)
   }
 
+  /// Goal: a hostile Redis ends no node.
+  @Test func `any numbers are a clock of Redis`() {
+    var standing = NodeStanding()
+    for clock in [0, .max, .min, -1, .max, 0, .min] as [Int64] {
+      let reply = SharedReply.list([.number(1), .number(clock), .list([])])
+      _ = standing.handleBeat(reply, sent: at(0))
+      #expect(!standing.isFrozen)
+    }
+  }
+
+  /// Goal: channels stay where they are. Method: the others are silent to Redis until they beat.
+  @Test(arguments: [3_600_000, -3_600_000, 2500] as [Int64])
+  func `who has not spoken since the clock of Redis was set is not gone yet`(step: Int64) {
+    var standing = NodeStanding()
+    let hashes = (UInt8(1)...2).map { [UInt8](repeating: $0, count: 16) }
+    var clock: Int64 = 1_800_000_000_000
+    func beat(_ seconds: Int64, _ alive: [[UInt8]]) {
+      let list = SharedReply.list(alive.map { .bytes($0) })
+      let first = [SharedReply.number(1), .number(clock)] + hashes.map { .bytes($0) }
+      _ = standing.handleBeat(.list(first + [list]), sent: at(seconds))
+      standing.isKnown = true
+    }
+    for second in 0..<5 as Range<Int64> {
+      beat(second, hashes)
+      clock += 1000
+    }
+    let version = standing.homes.version
+    clock += step
+    beat(5, [hashes[0]])
+    clock += 1000
+    beat(6, hashes)
+    #expect(standing.homes.nodes == hashes && standing.homes.version == version)
+    // Who says nothing for 3 s is gone.
+    for second in 7...9 as ClosedRange<Int64> {
+      clock += 1000
+      beat(second, [hashes[0]])
+    }
+    #expect(standing.homes.nodes == [hashes[0]])
+  }
+
   @Test func `a body is waited for until each node has said once what became of it`() {
     let forward = Forward(
       id: ForwardID(low: 1, high: 2), to: .zero, lifeSeconds: 8, body: [7])

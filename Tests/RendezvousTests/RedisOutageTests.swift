@@ -31,4 +31,18 @@ import Testing
     let later = outage.isNews("refused", now: at(3_800_000))
     #expect(later, "another outage")
   }
+
+  /// Goal: the last line is true. Method: the same again within a minute, and it lasts.
+  @Test func `says so within 10 s where the last line says that it is back`() {
+    var outage = RedisOutage()
+    for number in 0..<2400 as Range<Int64> { _ = outage.isNews("refused", now: at(number * 250)) }
+    let isBack = outage.endIsNews(now: at(600_000))
+    #expect(isBack)
+    var said: [Int64] = []
+    for number in 0..<(4 * 1800) as Range<Int64> {
+      let milliseconds = 601_000 + number * 250
+      if outage.isNews("refused", now: at(milliseconds)) { said.append(milliseconds / 1000 - 601) }
+    }
+    #expect(said == [10, 610, 1210])
+  }
 }

@@ -74,6 +74,9 @@ package final class RedisModel {
   /// All that it has is forgotten, as by FLUSHALL; connections stay.
   package func loseAll() { state = State() }
 
+  /// Who has which name is forgotten, as by a server that lacks its last writes.
+  package func loseNames() { state.names = [:] }
+
   /// Another process with what `copy` has; all connections have ended.
   package func restart(_ copy: State?) {
     state = copy ?? State()
@@ -164,7 +167,7 @@ package final class RedisModel {
       if known.owner == id { return 0 }
       guard let shown, let present = Self.rank(known.sealed), shown < present else { return 2 }
     }
-    if held(name).contains(id) { return 2 }
+    if held(name)?.contains(id) ?? false { return 2 }
     if shown == nil, let held = state.reserved[name], held.end > milliseconds, held.owner != id {
       return 2
     }
@@ -197,7 +200,9 @@ package final class RedisModel {
     let shown = receipt(for: name, words[8], words[9])
     let verdict = verdict(id, name, terms, shown: shown)
     guard verdict != 2 else { return .number(2) }
-    guard verdict != 3, verdict != 4 else { return .number(0) }
+    guard verdict != 3, verdict != 4, verdict != 1 || !isBefore(freed(name), words[2]) else {
+      return .number(0)
+    }
     if verdict == 0 {
       state.names[name]?.used = terms.now
       renew(name, by: words[2])
@@ -221,28 +226,35 @@ package final class RedisModel {
 
   private func free(_ words: [[UInt8]]) -> SharedReply {
     let held = held(words[0])
-    if let present = state.names[words[0]], !held.isEmpty, words[4] == [0x30] {
+    if let present = state.names[words[0]], held != nil, words[4] == [0x30] {
       return .list([.number(2), .bytes(present.sealed)])
     }
+    let own = state.names[words[0]].flatMap { Self.rank($0.sealed) } ?? 1 << 32
+    let last = max(freed(words[0]).map { Self.mark($0) } ?? 0, own < 1 << 32 ? 1 << 32 - own : 0)
+    guard Self.mark(words[1]) > last else { return .list([.number(3), .number(Int64(last))]) }
     let known = state.names.removeValue(forKey: words[0])
     state.freed[words[0]] = (words[1], milliseconds + Self.number(words[3]))
-    if let known {
-      state.former[words[0]] = (Array(([known.owner] + held).prefix(64)), milliseconds + 600_000)
-    }
+    let owners = (known.map { [$0.owner] } ?? []) + (held ?? [])
+    state.former[words[0]] = (Array(owners.prefix(64)), milliseconds + 600_000)
     state.reserved[words[0]] = nil
     post(words[2], at: Array("earshot:to:all".utf8))
     if let known { return .list([.number(0), .bytes(known.sealed)]) }
-    return .list([.number(held.isEmpty ? 0 : 1)])
+    return .list([.number(held == nil ? 0 : 1)])
   }
 
-  /// From whom the name was freed a moment ago.
-  private func held(_ name: [UInt8]) -> [[UInt8]] {
-    state.former[name].flatMap { $0.end > milliseconds ? $0.owners : nil } ?? []
+  /// From whom the name was freed a moment ago; `nil` where it was not.
+  private func held(_ name: [UInt8]) -> [[UInt8]]? {
+    state.former[name].flatMap { $0.end > milliseconds ? $0.owners : nil }
   }
 
   /// The mark of the freeing, where it counts still.
   private func freed(_ name: [UInt8]) -> [UInt8]? {
     state.freed[name].flatMap { $0.end > milliseconds ? $0.mark : nil }
+  }
+
+  /// Whether the rank of an owner is not of after the freeing.
+  private func isBefore(_ freed: [UInt8]?, _ sealed: [UInt8]) -> Bool {
+    freed.map { Self.rank(sealed) ?? .max > 1 << 32 - Self.mark($0) } ?? false
   }
 
   /// The rank that a receipt proves.
@@ -271,8 +283,8 @@ package final class RedisModel {
         state.names[words[1]]?.used = now
         renew(words[1], by: words[2])
       } else {
-        let isVoid = freed(words[1]).map { Self.rank(words[2]) ?? .max > 1 << 32 - Self.mark($0) }
-        if state.names[words[1]] == nil, isVoid ?? false { return 2 }
+        let isVoid = isBefore(freed(words[1]), words[2])
+        if state.names[words[1]] == nil, isVoid { return 2 }
         state.names[words[1]] = Name(owner: words[0], sealed: words[2], used: now)
         state.reserved[words[1]] = nil
       }

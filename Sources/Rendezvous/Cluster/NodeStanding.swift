@@ -41,24 +41,26 @@ package struct NodeStanding {
   /// nodes, and the list of those that have channels.
   mutating func handleBeat(_ reply: SharedReply, sent: Instant) -> Finding? {
     guard let list = reply.list, let bits = list.first?.number, bits & 1 == 1 else { return nil }
-    let finding = finding(bits, list.dropFirst().first?.number, sent)
+    let drift = drift(to: list.dropFirst().first?.number, sent)
+    let finding: Finding? =
+      !isKnown ? nil : bits & 2 != 0 ? .forgotten : drift > Self.step ? .clockSet : nil
     others = list.dropFirst(2).prefix(Self.nodeLimit).compactMap { $0.bytes }
       .filter { $0.count == Self.hashByteCount }
     homes.handle(
       (list.last?.list ?? []).compactMap(\.bytes).filter { $0.count == Self.hashByteCount },
-      isNew: !isKnown, sent: sent)
+      isNew: !isKnown || abs(drift) > Self.jolt, sent: sent)
     beat = sent
     isFrozen = bits & 4 != 0
     isKnown = true
     return finding
   }
 
-  private mutating func finding(_ bits: Int64, _ now: Int64?, _ sent: Instant) -> Finding? {
+  /// By how many ms the clock of Redis went ahead of this node's since the last beat.
+  private mutating func drift(to now: Int64?, _ sent: Instant) -> Int64 {
+    let now = now.flatMap { Self.times.contains($0) ? $0 : nil }
     defer { clock = now }
-    guard isKnown else { return nil }
-    if bits & 2 != 0 { return .forgotten }
-    guard let now, let clock, let beat else { return nil }
-    return now - clock - (sent - beat).milliseconds > Self.step ? .clockSet : nil
+    guard let now, let clock, let beat else { return 0 }
+    return now - clock - (sent - beat).milliseconds
   }
 
   /// What a beat says: 0 announces its programs, 1 has, 2 leaves, 3 has, and does not hear others.
@@ -77,4 +79,9 @@ package struct NodeStanding {
   /// Milliseconds by which the clock of Redis may be set forward: clients register anew half an
   /// hour before a session is over.
   private static let step: Int64 = 60_000
+  /// Milliseconds by which it may be set before others seem gone: they beat each second, and are
+  /// there for 3 s.
+  private static let jolt: Int64 = 2000
+  /// All that a clock may show, in ms since 1970: as far as records count.
+  private static let times: Range<Int64> = 0..<1 << 48
 }

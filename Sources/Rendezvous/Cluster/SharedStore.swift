@@ -48,7 +48,7 @@ package final class SharedStore: RegistrationStore {
     /// A name that an identity is given.
     case bound(PeerID, PeerName)
     /// A name that nobody has any more.
-    case freed(PeerName)
+    case freed(NameFreeing)
     case found(LookUp.Target)
     /// A write that the identity's registration depends on.
     case promise(PeerID)
@@ -147,7 +147,7 @@ package final class SharedStore: RegistrationStore {
       }
     case .promise(let id): if (reply.number ?? -1) != 1 { noteOwed(id) }
     case .bound(let id, let name): NameBinding.handle(reply, of: name, to: id, in: self)
-    case .freed(let name): NameFreeing.handle(reply, of: name, in: self)
+    case .freed(let freeing): freeing.handle(reply, in: self)
     // The next connection announces all anew.
     case .restored where connection == nil, .announced where connection == nil: break
     case .restored(let id): handleRestoration(reply, of: id)
