@@ -301,7 +301,8 @@ let package = Package(
     tests(
       "RedisTests",
       [
-        "Redis", "Rendezvous", "Storage", "Simulation", "Wire", "Cryptography", "Primitives",
+        "Redis", "Rendezvous", "RendezvousCommand", "Storage", "Simulation", "Wire",
+        "Cryptography", "Primitives",
       ]),
     tests("ReactorTests", ["Reactor", "Primitives"]),
     tests("MediaFilesTests", ["MediaFiles", "Primitives"]),

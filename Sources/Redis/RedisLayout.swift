@@ -170,12 +170,24 @@ enum RedisLayout {
       local f = call('GET', P..'f'..nh)
       return f and (struct.unpack('>I5', string.sub(f, 5, 9)))
     end
+    -- Whether the rank of an owner is not of after that.
+    local function isBefore(freed, sealed)
+      local own = rank(sealed)
+      return freed and not (own and own <= 4294967296 - freed)
+    end
     -- The rank that a receipt proves; none where the name was freed after it was issued.
     local function receipt(nh, rank, issued)
       if rank == '' then return nil end
       local f = freeing(nh)
       if f and tonumber(issued) <= f then return nil end
       return tonumber(rank)
+    end
+    -- Whether the identity is one from which the name was freed a moment ago.
+    local function isHeld(nh, idh)
+      local held = call('GET', P..'h'..nh) or ''
+      for at = 1, #held, 16 do
+        if string.sub(held, at, at + 15) == idh then return true end
+      end
     end
     -- 0 has it, 1 may have it, 2 another one has it, 3 too many, 4 may have it later, 5 has had it
     local function verdict(idh, nh, now, life, most, names, shown)
@@ -187,7 +199,7 @@ enum RedisLayout {
         if not shown or not present or shown >= present then return 2 end
       end
       -- Others come first for a while after its owner was freed of it.
-      if call('GET', P..'h'..nh) == idh then return 2 end
+      if isHeld(nh, idh) then return 2 end
       local r = call('GET', P..'r'..nh)
       if not shown and r and r ~= idh then return 2 end
       if #read(idh).names >= most then return 3 end

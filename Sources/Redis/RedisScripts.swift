@@ -68,6 +68,8 @@ enum RedisScripts {
     local v = verdict(idh, nh, now, life, tonumber(ARGV[6]), names, shown)
     if v == 2 then return 2 end
     if v == 3 or v == 4 then return 0 end
+    -- Freed since it was promised: its rank would be one of before.
+    if v == 1 and isBefore(freeing(nh), ARGV[3]) then return 0 end
     local n = name(nh)
     if v == 0 then
       n.sealed = senior(n.sealed, ARGV[3])
@@ -82,17 +84,25 @@ enum RedisScripts {
     return {name(nh).sealed, math.floor(milliseconds() / 1000), v == 5 and 1 or 0}
     """
 
-  /// name · that it was freed, sealed · what all nodes are told · life of that in ms
+  /// name · that it was freed, sealed · what all nodes are told · life of that in ms · 1 also where
+  /// somebody has got it since it was freed
   ///
-  /// The sealed owner, or none.
+  /// 0 · its sealed owner, or none; 1 it was freed within 10 min; 2 · who has got it since, sealed
+  /// 3 · the moment that it must be later than: that of the freeing before, or since when somebody
+  /// has it who has got it after that
   private static let free = """
-    local n = name(ARGV[1])
-    if n then call('SET', P..'h'..ARGV[1], n.owner, 'PX', 600000) end
+    local n, held = name(ARGV[1]), call('GET', P..'h'..ARGV[1])
+    if n and held and ARGV[5] == '0' then return {2, n.sealed} end
+    local last, own = freeing(ARGV[1]) or 0, n and rank(n.sealed)
+    if own and own < 4294967296 then last = math.max(last, 4294967296 - own) end
+    if struct.unpack('>I5', string.sub(ARGV[2], 5, 9)) <= last then return {3, last} end
+    local all = string.sub((n and n.owner or '')..(held or ''), 1, 1024)
+    call('SET', P..'h'..ARGV[1], all, 'PX', 600000)
     call('SET', P..'f'..ARGV[1], ARGV[2], 'PX', tonumber(ARGV[4]))
     call('DEL', P..'r'..ARGV[1])
     forget(ARGV[1])
     call('PUBLISH', 'earshot:to:all', ARGV[3])
-    return n and n.sealed
+    return {held and not n and 1 or 0, n and n.sealed}
     """
 
   /// identity · serial · sealed card · now · cards
@@ -135,8 +145,7 @@ enum RedisScripts {
         n.sealed = senior(n.sealed, ARGV[3])
         use(nh, n, now)
       else
-        local freed, own = freeing(nh), rank(ARGV[3])
-        if freed and not (own and own <= 4294967296 - freed) then return 2 end
+        if isBefore(freeing(nh), ARGV[3]) then return 2 end
         give(nh, idh, ARGV[3], now)
       end
     end
@@ -165,7 +174,7 @@ enum RedisScripts {
         elseif n[3] == '0' then
           state = 2
         elseif n[1] == p.connection then
-          if n[3] == '1' and ms - tonumber(n[2]) < 3000 then state = 1 else state = 2 end
+          if n[3] == '1' and math.abs(ms - tonumber(n[2])) < 3000 then state = 1 else state = 2 end
         elseif call('EXISTS', P..'w'..p.connection) == 1 then
           state = 2
         end
@@ -180,6 +189,8 @@ enum RedisScripts {
       write(idh, r)
     end
     local open = settling() + call('ZCOUNT', P..':nodes', '('..(ms - 300000), ms - 3000)
+    -- Nobody was heard, not even who asks: the clock was set.
+    if math.abs(ms - (call('HGET', X, 'beat') or ms)) > 3000 then open = open + 1 end
     return {owner, r.serial and r.card, programs, open}
     """
 
@@ -231,12 +242,26 @@ enum RedisScripts {
   /// node · connection · state (0 announces its programs, 1 has, 2 leaves, 3 has and is deaf, 4 has
   /// left) · nodes that it knows
   ///
-  /// What was done, then all nodes. Where data was lost, the nodes that it knew are again such that
-  /// may have programs of which nobody knows. Programs of a node that has left, or has another
-  /// connection, may be on their way for 15 s.
+  /// What was done, the clock in ms, then all nodes. Where data was lost, the nodes that it knew
+  /// are again such that may have programs of which nobody knows. Programs of a node that has left,
+  /// or has another connection, may be on their way for 15 s.
   private static let beat = """
     local k, nodes = P..'o'..ARGV[1], P..':nodes'
     local ms = milliseconds()
+    -- The clock was set, or no node was here: nobody was heard later than now, and whoever was
+    -- heard before may be coming back.
+    if math.abs(ms - (call('HGET', X, 'beat') or ms)) > 10000 then
+      local before = string.format('%.0f', ms - 3000)
+      for _, node in ipairs(call('ZRANGE', nodes, 0, -1)) do
+        call('ZADD', nodes, before, node)
+        if call('EXISTS', P..'o'..node) == 1 then call('HSET', P..'o'..node, 't', before) end
+      end
+      if settling() == 0 then call('SET', P..':settling', '1', 'PX', 10000) end
+      for key, most in pairs({frozen = 5000, settling = 30000}) do
+        if call('PTTL', P..':'..key) > most then call('PEXPIRE', P..':'..key, most) end
+      end
+    end
+    call('HSET', X, 'beat', string.format('%.0f', ms))
     local isFrozen = unsettled() == 1
     local bits, former = isFrozen and 5 or 1, call('HGET', k, 'c')
     -- Who announces its programs has names that nobody else knows.
@@ -268,6 +293,7 @@ enum RedisScripts {
       end
     end
     table.insert(out, 1, bits)
+    table.insert(out, 2, ms)
     out[#out + 1] = alive
     return out
     """

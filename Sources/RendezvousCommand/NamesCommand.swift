@@ -1,5 +1,6 @@
 import Arguments
 import Primitives
+import Rendezvous
 import Storage
 import Wire
 
@@ -8,7 +9,7 @@ struct NamesCommand {
   static let usage = """
     usage: earshot-rendezvous names list [--data DIR]
            earshot-rendezvous names free NAME [--data DIR]
-           earshot-rendezvous names free NAME --redis URL --cluster-secret FILE
+           earshot-rendezvous names free NAME --redis URL --cluster-secret FILE [--again]
            earshot-rendezvous names export [--data DIR]
 
     Shows who has which name, also while the server runs, and takes a name from
@@ -22,6 +23,8 @@ struct NamesCommand {
                    (default: $XDG_DATA_HOME/earshot-rendezvous)
       --redis URL, --redis-password-file FILE, --cluster-secret FILE
                    as at the nodes: the name is taken at all of them
+      --again      there also where it was freed within 10 minutes: from whoever
+                   has got it since
       --help       print this
 
     A name that nobody registers or looks up for a year is free by itself.
@@ -41,12 +44,14 @@ struct NamesCommand {
   private let data: String
   /// Of a service of several nodes.
   private let redis: RedisOptions?
+  private let isAgain: Bool
 
   init(
     _ arguments: consuming Arguments, environment: [String: String]
   ) throws(UsageError) {
     data = try ServeOptions.dataDirectory(try arguments.option("--data"), environment)
     redis = try RedisOptions(&arguments, environment: environment)
+    isAgain = try arguments.flag("--again")
     switch try arguments.positional("list, free or export") {
     case "list": action = .list
     case "export": action = .export
@@ -61,6 +66,10 @@ struct NamesCommand {
       throw UsageError("'\(other)' is none of list, free and export.")
     }
     try arguments.finish()
+    if isAgain, redis == nil {
+      throw UsageError(
+        "--again is for names at Redis.", advice: "Write names free NAME --redis URL --again.")
+    }
     if case .free = action { return }
     guard redis == nil else {
       throw UsageError(
@@ -69,15 +78,33 @@ struct NamesCommand {
     }
   }
 
-  /// What it says on standard output; `nil` when the name to be freed is nobody's.
-  func run(_ write: (String) -> Void) throws(ServeError) -> Bool {
+  /// Writes what it says on standard output.
+  ///
+  /// - Returns: Why it is not done; `nil` where it is.
+  func run(_ write: (String) -> Void) throws(ServeError) -> String? {
     if let redis, case .free(let name) = action {
-      guard let id = try Server.free(name, in: redis) else { return false }
-      write("freed \(name), which \(id) had")
-      return true
+      return try free(name, in: redis, write)
     }
-    do throws(StorageError) { return try runHere(write) } catch { throw .file(error) }
+    do throws(StorageError) { return try runHere(write) ? nil : Self.nobodys } catch {
+      throw .file(error)
+    }
   }
+
+  private func free(
+    _ name: PeerName, in redis: RedisOptions, _ write: (String) -> Void
+  ) throws(ServeError) -> String? {
+    switch try Server.free(name, isAgain: isAgain, in: redis) {
+    case .freed(let id): write("freed \(name), which \(id) had")
+    case .freedBefore: write("\(name) was freed within the last 10 minutes, and nobody has it")
+    case .nobodys: return Self.nobodys
+    case .kept(let id):
+      return "\(name) was freed within the last 10 minutes, and \(id) has got it since. "
+        + "--again takes it from them too."
+    }
+    return nil
+  }
+
+  private static let nobodys = "Nobody has that name."
 
   private func runHere(_ write: (String) -> Void) throws(StorageError) -> Bool {
     let path = data + "/registrations.db"

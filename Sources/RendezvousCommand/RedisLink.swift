@@ -30,7 +30,8 @@ final class RedisLink {
     mailbox = RedisMailbox(wake: try LoopWake())
   }
 
-  /// Sees that Redis is there, and reads what is read once; waits.
+  /// Sees that Redis is there, and reads what is read once; waits. After it there is no connection
+  /// until the threads have theirs: what is asked in between is answered as without Redis.
   func begin() throws(RedisError) {
     var connection = try service.connect()
     warnings = try connection.warnings()
@@ -43,6 +44,7 @@ final class RedisLink {
       try connection.append(command)
       store.handle(try connection.nextReply(), to: command.number)
     }
+    store.handleDisconnection()
   }
 
   /// Begins to serve the store. `handle` is called on the loop, once for each piece of news.

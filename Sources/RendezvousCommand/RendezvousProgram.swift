@@ -81,8 +81,10 @@ enum RendezvousProgram {
 
   private static func names(_ command: NamesCommand) -> Int32 {
     do throws(ServeError) {
-      if try command.run({ LineOutput.standardOutput.write($0) }) { return ExitCode.done }
-      complain("Nobody has that name.")
+      guard let reason = try command.run({ LineOutput.standardOutput.write($0) }) else {
+        return ExitCode.done
+      }
+      complain(reason)
       return ExitCode.failed
     } catch {
       return complain(of: error)

@@ -41,10 +41,12 @@ extension Server {
 
   /// Takes a name from whoever has it at a service of several nodes, while these run.
   ///
-  /// - Returns: Who has had it; `nil` = nobody.
-  static func free(_ name: PeerName, in redis: RedisOptions) throws(ServeError) -> PeerID? {
+  /// - Parameter isAgain: Also where it was freed within 10 min, and somebody has got it since.
+  static func free(
+    _ name: PeerName, isAgain: Bool, in redis: RedisOptions
+  ) throws(ServeError) -> NameFreeing.Outcome {
     guard let (store, service) = try store(of: redis, node: .zero, random: .system) else {
-      return nil
+      return .nobodys
     }
     do throws(RedisError) {
       var connection = try service.connect()
@@ -53,10 +55,14 @@ extension Server {
         throw RedisError("its clock tells no time")
       }
       store.handleConnection()
-      _ = NameFreeing.begin(name, in: store, now: now)
+      _ = NameFreeing.begin(name, isAgain: isAgain, in: store, now: now)
       while let command = store.pollCommand() {
         try connection.append(command)
-        store.handle(try connection.nextReply(), to: command.number)
+        do throws(RedisError) {
+          store.handle(try connection.nextReply(), to: command.number)
+        } catch {
+          throw RedisError("\(error); the name may be freed: give the command again")
+        }
       }
       do throws(StoreFailure) { return try NameFreeing.outcome(in: store) } catch {
         throw RedisError(error.reason)
@@ -96,13 +102,15 @@ extension Server {
     let now = SystemClock.now
     switch news {
     case .connected:
+      guard outage.endIsNews(now: now) else { return }
       log.write(.info, "redis", "Redis is reached at \(redis.service.address)", now: now)
     case .disconnected(let reason):
-      log.write(
-        .error, "redis",
+      let isCutOff = redis.store.standing.isCutOff(now: now)
+      let text =
         "Redis at \(redis.service.address) is not reached (\(reason)): calls and clients of this "
-          + "node go on; names, and clients of other nodes, are not known until it is back",
-        now: now)
+        + "node go on; names, and clients of other nodes, are not known until it is back"
+        + (isCutOff ? "; nobody new is let in until then" : "")
+      if outage.isNews(text, now: now) { log.write(.error, "redis", text, now: now) }
     case .message(let bytes):
       guard let word = redis.store.open(bytes) else { return }
       driver.withMachine { machine, now in machine.handle(word, now: now) }
@@ -110,6 +118,48 @@ extension Server {
     case nil: driver.withMachine { machine, now in machine.handleStore(now: now) }
     }
   }
+}
+
+/// What the log says of Redis: that it is not reached at once, each new reason once, and the same
+/// again at growing intervals; that it is back once. A last line that it is back is true, or was
+/// 10 s ago.
+struct RedisOutage {
+  private var reasons: Set<String> = []
+  private var due: Instant?
+  private var pause = firstPause
+  /// The last line said that it is not reached, or there was none.
+  private var isOpen = true
+  private var reached: Instant?
+  /// Since when it is not reached, where the last line says that it is.
+  private var lost: Instant?
+
+  /// Whether the log says now that Redis is not reached.
+  mutating func isNews(_ text: String, now: Instant) -> Bool {
+    if let reached, now - reached > Self.calm { self = RedisOutage() }
+    reached = nil
+    if !isOpen, lost == nil { lost = now }
+    let isNew = reasons.count < Self.reasonLimit && reasons.insert(text).inserted
+    let isUntrue = lost.map { now - $0 >= Self.firstPause } ?? false
+    let isDue = due.map { now >= $0 } ?? true || isUntrue
+    guard isNew || isDue else { return false }
+    if !isNew { pause = min(pause * 2, Self.longestPause) }
+    due = now + pause
+    (isOpen, lost) = (true, nil)
+    return true
+  }
+
+  /// Whether the log says now that it is reached.
+  mutating func endIsNews(now: Instant) -> Bool {
+    (reached, lost) = (now, nil)
+    defer { isOpen = false }
+    return isOpen
+  }
+
+  private static let firstPause = Duration.seconds(10)
+  private static let longestPause = Duration.seconds(600)
+  /// After so long a new failure is another one.
+  private static let calm = Duration.seconds(60)
+  private static let reasonLimit = 8
 }
 
 extension MetricsText {

@@ -30,6 +30,7 @@ final class Server {
   /// The nodes that this one is of; clients pin their root.
   private(set) var nodes: NodeList?
   private var nextLook = Instant.zero
+  var outage = RedisOutage()
   private var shutdownEnd: Instant?
 
   /// How long saying good-bye may take: the contract allows a second without `--drain`.

@@ -74,9 +74,8 @@ import Wire
     // Announced by a connection that is not this one any more: it may be on its way.
     try first.beat()
     #expect(try status() == .unavailable)
-    if let model = first.model {
-      model.milliseconds += 15_000
-      for node in [first, second] { try node.beat() }
+    if first.model != nil {
+      try first.pass(15, with: second)
       #expect(try status() == .offline)
     }
     #expect(first.shared.announce(record(node: 1, serial: 5), audience: nil, life: .zero))
@@ -150,8 +149,7 @@ import Wire
     first.shared.beginLeaving(now: .zero)
     try first.serve()
     // As long as it has clients, also where it does not reach Redis meanwhile.
-    second.model?.milliseconds += 20_000
-    try second.beat()
+    try second.pass(20)
     #expect(try status() == .unavailable)
     first.shared.leave()
     try first.serve()
@@ -170,11 +168,10 @@ import Wire
     // Nobody waits for those who were at others.
     try second.wish(.find(.id(bob)), 100)
     #expect(try second.shared.status(of: bob, for: alice) == .offline)
-    guard let model = second.model else { return }
+    guard second.model != nil else { return }
     again.shared.leave()
     try again.serve()
-    model.milliseconds += 15_000
-    try second.beat()
+    try second.pass(15)
     #expect(try status() == .offline)
   }
 
@@ -322,5 +319,14 @@ extension StoreUnderTest {
   func beat(isComplete: Bool = true) throws {
     shared.beat(isComplete: isComplete, now: .zero)
     try serve()
+  }
+
+  /// So many seconds pass for the model, in which this node beats, and another one.
+  func pass(_ seconds: Int, with other: StoreUnderTest? = nil) throws {
+    for _ in 0..<seconds where model != nil {
+      model?.milliseconds += 1000
+      try beat()
+      try other?.beat()
+    }
   }
 }

@@ -202,6 +202,7 @@ extension StoreUnderTest {
   /// Two nodes of one service, each of which has said that it is there.
   static func pair(_ kind: Kind) throws -> (StoreUnderTest, StoreUnderTest) {
     let first = try StoreUnderTest(kind, path: "")
+    first.model?.milliseconds = 1_800_000_000_000
     let second = try StoreUnderTest(beside: first, node: 2)
     for node in [first, second] { try node.beat() }
     return (first, second)

@@ -179,6 +179,33 @@ import Wire
     }
   }
 
+  /// Method: it shows an hour more from now on; bob's session is as old as it may be.
+  @Test func `nobody is offline where the clock of Redis is set forward`() {
+    joinAll()
+    world.redis.step = 6_000_000
+    #expect(world.nodes[1].shared?.isConnected == true)
+    for _ in 0..<8 { #expect(status(bob) != .offline) }
+    #expect(status(bob) == .online)
+    // Who is away is offline again.
+    world.run(.seconds(10))
+    bob.leave(world.nodes[1])
+    world.run(.seconds(1))
+    #expect(status(bob) == .offline)
+  }
+
+  /// Method: bob's node dies, and the clock of Redis shows an hour less from then on.
+  @Test func `a node that is dead is not there where the clock of Redis is set back`() {
+    joinAll()
+    world.kill(1)
+    world.redis.step = -3_600_000
+    world.run(.seconds(5))
+    for minutes in [0, 4, 20, 35, 1] as [Int64] {
+      world.run(.seconds(minutes * 60))
+      #expect(status(bob) == .unavailable || (status(bob) == .offline && minutes > 4), "\(minutes)")
+    }
+    #expect(status(alice) == .online)
+  }
+
   /// Method: as many commands wait for Redis as may when bob goes and dave hides.
   @Test func `what had no room among the commands is said when there is room`() throws {
     dave.abilities = .audience

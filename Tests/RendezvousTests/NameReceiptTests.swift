@@ -1,3 +1,4 @@
+import Cryptography
 import Primitives
 import Simulation
 import Testing
@@ -203,7 +204,7 @@ import Wire
     let now = Server.unixSeconds + world.nodes[0].now.nanoseconds / 1_000_000_000
     #expect(try NameFreeing.begin(name, in: store(), now: now))
     world.run(.seconds(1))
-    #expect(try NameFreeing.outcome(in: store()) == bob.id)
+    #expect(try NameFreeing.outcome(in: store()) == .freed(bob.id))
     #expect(bob.closes.first == .limits)
     #expect(join(carol, 0, "bob") == .nameGranted)
     bob.receipt = former
@@ -218,6 +219,23 @@ import Wire
     world.run(.seconds(1))
     #expect(join(bob, 1, "bob") == .nameTaken)
     #expect(try owner("bob") == carol.id)
+  }
+
+  /// Method: Redis says of each moment that the freeing must be later, or names one of next week.
+  @Test(arguments: [0, 7 * 86_400] as [UInt64])
+  func `an operator is not kept waiting by a Redis that refuses each time`(ahead: UInt64) throws {
+    let store = SharedStore(SecretKey(), node: .zero, random: RandomSource(seed: 1))
+    store.handleConnection()
+    let name = try #require(PeerName("bob"))
+    #expect(NameFreeing.begin(name, in: store, now: 1_800_000_000))
+    var count: UInt64 = 0
+    while let command = store.pollCommand(), count < 100 {
+      let refused = Int64(1_800_000_000 + ahead + count)
+      store.handle(.list([.number(3), .number(refused)]), to: command.number)
+      count += 1
+    }
+    #expect(count == (ahead == 0 ? 5 : 1))
+    #expect(throws: StoreFailure.self) { try NameFreeing.outcome(in: store) }
   }
 
   @Test func `a single server gives no receipts and looks at none`() {

@@ -153,7 +153,7 @@ final class Server {
     machine.handleStore(now: now)
     guard !isRedisSilent else { return false }
     let milliseconds = Self.unixSeconds * 1000 + now.nanoseconds / 1_000_000
-    redis.milliseconds = max(redis.milliseconds, milliseconds)
+    redis.setTime(milliseconds)
     var isBusy = false
     while let command = shared.pollCommand() {
       isBusy = true

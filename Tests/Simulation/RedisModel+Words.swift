@@ -1,5 +1,11 @@
 /// How numbers are written in what nodes say to Redis.
 extension RedisModel {
+  /// The clocks of the nodes show this, in ms.
+  package func setTime(_ milliseconds: UInt64) {
+    time = max(time, milliseconds)
+    self.milliseconds = UInt64(Int64(time) + step)
+  }
+
   /// The connection of programs whose clients are to register anew.
   static let nobody = [UInt8](repeating: 0, count: 8)
 

@@ -3,19 +3,19 @@ package import Rendezvous
 /// A model of the Redis server that nodes share: what the scripts of `RedisScripts` do, in memory
 /// and in simulated time. The conformance suite holds it to the real one.
 package final class RedisModel {
-  fileprivate struct Name {
+  struct Name {
     var owner: [UInt8]
     var sealed: [UInt8]
     var used: UInt64
   }
 
-  fileprivate struct Card {
+  struct Card {
     var serial: [UInt8]
     var card: [UInt8]
     var seen: UInt64
   }
 
-  fileprivate struct Node {
+  struct Node {
     var connection: [UInt8]
     var beat: UInt64
     /// 0 announces its programs, 1 has, 2 leaves, 3 has and is deaf, 4 has left.
@@ -24,26 +24,28 @@ package final class RedisModel {
 
   /// What a copy of the server has, or a file of it.
   package struct State {
-    fileprivate var names: [[UInt8]: Name] = [:]
-    fileprivate var reserved: [[UInt8]: (owner: [UInt8], end: UInt64)] = [:]
-    fileprivate var freed: [[UInt8]: (mark: [UInt8], end: UInt64)] = [:]
-    /// Whose the freed name was.
-    fileprivate var former: [[UInt8]: (owner: [UInt8], end: UInt64)] = [:]
-    fileprivate var cards: [[UInt8]: Card] = [:]
-    fileprivate var programs: [[UInt8]: [[UInt8]: [UInt8]]] = [:]
-    fileprivate var nodes: [[UInt8]: Node] = [:]
+    var names: [[UInt8]: Name] = [:]
+    var reserved: [[UInt8]: (owner: [UInt8], end: UInt64)] = [:]
+    var freed: [[UInt8]: (mark: [UInt8], end: UInt64)] = [:]
+    /// Whose the freed name was, the last one first.
+    var former: [[UInt8]: (owners: [[UInt8]], end: UInt64)] = [:]
+    var cards: [[UInt8]: Card] = [:]
+    var programs: [[UInt8]: [[UInt8]: [UInt8]]] = [:]
+    var nodes: [[UInt8]: Node] = [:]
     /// Until when programs of former connections may be on their way.
-    fileprivate var left: [[UInt8]: UInt64] = [:]
+    var left: [[UInt8]: UInt64] = [:]
     /// The last beat of each node in another state than 0, in ms.
-    fileprivate var seen: [[UInt8]: UInt64] = [:]
-    fileprivate var bans: [[UInt8]: [UInt8]] = [:]
+    var seen: [[UInt8]: UInt64] = [:]
+    var bans: [[UInt8]: [UInt8]] = [:]
+    /// The last of all, in ms.
+    var beat: UInt64?
     /// It is known that nothing was lost, or for how long that is to be settled.
-    fileprivate var hasEpoch = false
-    fileprivate var frozenUntil: UInt64 = 0
-    fileprivate var settlingUntil: UInt64 = 0
+    var hasEpoch = false
+    var frozenUntil: UInt64 = 0
+    var settlingUntil: UInt64 = 0
   }
 
-  package private(set) var state = State()
+  package internal(set) var state = State()
   private var posts: [[UInt8]: [[UInt8]]] = [:]
   private var readCounts: [[UInt8]: Int] = [:]
   /// What nodes say is kept back, as a hostile Redis may.
@@ -51,6 +53,9 @@ package final class RedisModel {
   private var held: [(channel: [UInt8], body: [UInt8])] = []
   /// The server's own clock, in ms.
   package var milliseconds: UInt64 = 0
+  /// By how much it is ahead of those of the nodes, in ms, or behind.
+  package var step: Int64 = 0
+  var time: UInt64 = 0
 
   package init() { state.hasEpoch = true }
 
@@ -68,6 +73,9 @@ package final class RedisModel {
 
   /// All that it has is forgotten, as by FLUSHALL; connections stay.
   package func loseAll() { state = State() }
+
+  /// Who has which name is forgotten, as by a server that lacks its last writes.
+  package func loseNames() { state.names = [:] }
 
   /// Another process with what `copy` has; all connections have ended.
   package func restart(_ copy: State?) {
@@ -121,17 +129,6 @@ package final class RedisModel {
     }
   }
 
-  /// Whose client is to register anew may be back within 15 s.
-  private func withdraw(_ words: [[UInt8]]) {
-    guard let old = state.programs[words[0]]?[words[1]], words[5] == [0x31] else {
-      state.programs[words[0]]?[words[1]] = nil
-      return
-    }
-    let end = min(Self.number(Array(old[32..<52])), milliseconds + 15_000)
-    state.programs[words[0]]?[words[1]] =
-      old[..<16] + Self.nobody + old[24..<32] + Self.digits(end) + old[52...]
-  }
-
   private func post(_ body: [UInt8], at channel: [UInt8]) {
     if holdsPosts {
       held.append((channel, body))
@@ -141,7 +138,7 @@ package final class RedisModel {
   }
 
   /// Whether names that nobody has are not given, because something may be lost.
-  private func isUnsettled() -> Bool {
+  func isUnsettled() -> Bool {
     if !state.hasEpoch {
       state.hasEpoch = true
       state.frozenUntil = milliseconds + 5000
@@ -151,7 +148,7 @@ package final class RedisModel {
   }
 
   /// Whether clients whose cards may be lost are still coming back.
-  private func isSettling() -> Bool {
+  func isSettling() -> Bool {
     _ = isUnsettled()
     return state.settlingUntil > milliseconds
   }
@@ -170,7 +167,7 @@ package final class RedisModel {
       if known.owner == id { return 0 }
       guard let shown, let present = Self.rank(known.sealed), shown < present else { return 2 }
     }
-    if let former = state.former[name], former.end > milliseconds, former.owner == id { return 2 }
+    if held(name)?.contains(id) ?? false { return 2 }
     if shown == nil, let held = state.reserved[name], held.end > milliseconds, held.owner != id {
       return 2
     }
@@ -203,7 +200,9 @@ package final class RedisModel {
     let shown = receipt(for: name, words[8], words[9])
     let verdict = verdict(id, name, terms, shown: shown)
     guard verdict != 2 else { return .number(2) }
-    guard verdict != 3, verdict != 4 else { return .number(0) }
+    guard verdict != 3, verdict != 4, verdict != 1 || !isBefore(freed(name), words[2]) else {
+      return .number(0)
+    }
     if verdict == 0 {
       state.names[name]?.used = terms.now
       renew(name, by: words[2])
@@ -226,17 +225,36 @@ package final class RedisModel {
   }
 
   private func free(_ words: [[UInt8]]) -> SharedReply {
+    let held = held(words[0])
+    if let present = state.names[words[0]], held != nil, words[4] == [0x30] {
+      return .list([.number(2), .bytes(present.sealed)])
+    }
+    let own = state.names[words[0]].flatMap { Self.rank($0.sealed) } ?? 1 << 32
+    let last = max(freed(words[0]).map { Self.mark($0) } ?? 0, own < 1 << 32 ? 1 << 32 - own : 0)
+    guard Self.mark(words[1]) > last else { return .list([.number(3), .number(Int64(last))]) }
     let known = state.names.removeValue(forKey: words[0])
     state.freed[words[0]] = (words[1], milliseconds + Self.number(words[3]))
-    if let known { state.former[words[0]] = (known.owner, milliseconds + 600_000) }
+    let owners = (known.map { [$0.owner] } ?? []) + (held ?? [])
+    state.former[words[0]] = (Array(owners.prefix(64)), milliseconds + 600_000)
     state.reserved[words[0]] = nil
     post(words[2], at: Array("earshot:to:all".utf8))
-    return known.map { .bytes($0.sealed) } ?? .none
+    if let known { return .list([.number(0), .bytes(known.sealed)]) }
+    return .list([.number(held == nil ? 0 : 1)])
+  }
+
+  /// From whom the name was freed a moment ago; `nil` where it was not.
+  private func held(_ name: [UInt8]) -> [[UInt8]]? {
+    state.former[name].flatMap { $0.end > milliseconds ? $0.owners : nil }
   }
 
   /// The mark of the freeing, where it counts still.
   private func freed(_ name: [UInt8]) -> [UInt8]? {
     state.freed[name].flatMap { $0.end > milliseconds ? $0.mark : nil }
+  }
+
+  /// Whether the rank of an owner is not of after the freeing.
+  private func isBefore(_ freed: [UInt8]?, _ sealed: [UInt8]) -> Bool {
+    freed.map { Self.rank(sealed) ?? .max > 1 << 32 - Self.mark($0) } ?? false
   }
 
   /// The rank that a receipt proves.
@@ -265,8 +283,8 @@ package final class RedisModel {
         state.names[words[1]]?.used = now
         renew(words[1], by: words[2])
       } else {
-        let isVoid = freed(words[1]).map { Self.rank(words[2]) ?? .max > 1 << 32 - Self.mark($0) }
-        if state.names[words[1]] == nil, isVoid ?? false { return 2 }
+        let isVoid = isBefore(freed(words[1]), words[2])
+        if state.names[words[1]] == nil, isVoid { return 2 }
         state.names[words[1]] = Name(owner: words[0], sealed: words[2], used: now)
         state.reserved[words[1]] = nil
       }
@@ -319,65 +337,9 @@ package final class RedisModel {
       }
     }
     let card = state.cards[id].map { SharedReply.bytes($0.card) } ?? .none
-    let open = (isSettling() ? 1 : 0) + Int64(state.seen.values.count(where: isSilent))
+    let isLost = isSettling() || wasClockSet(by: 3000)
+    let open = (isLost ? 1 : 0) + Int64(state.seen.values.count(where: isSilent))
     return .list([owner, card, .list(found), .number(open)])
-  }
-
-  /// Programs may be at it that nobody knows of.
-  private func isSilent(_ seen: UInt64) -> Bool {
-    milliseconds < seen + 300_000 && milliseconds >= seen + 3000
-  }
-
-  /// 1 its node is there, 2 nobody knows, 3 its client is to register anew; `nil` = it is gone.
-  private func certainty(of program: [UInt8]) -> Int64? {
-    guard Self.number(Array(program[32..<52])) > milliseconds else { return nil }
-    let connection = Array(program[16..<24])
-    if connection == Self.nobody { return 3 }
-    let node = state.nodes[Array(program.prefix(16))].flatMap { hasExpired($0) ? nil : $0 }
-    guard node?.state != 0x30 else { return 2 }
-    guard let node, node.connection == connection else {
-      return (state.left[connection] ?? 0) > milliseconds ? 2 : nil
-    }
-    return node.state == 0x31 && milliseconds < node.beat + 3000 ? 1 : 2
-  }
-
-  private func hasExpired(_ node: Node) -> Bool {
-    node.state == 0x34 && milliseconds >= node.beat + 15_000
-  }
-
-  private func beat(_ words: [[UInt8]]) -> SharedReply {
-    let former = state.nodes[words[0]].flatMap { hasExpired($0) ? nil : $0 }
-    let isKnown = former?.connection == words[1]
-    if let former, !isKnown { state.left[former.connection] = milliseconds + 15_000 }
-    let bits: Int64 = 1 + (isKnown ? 0 : 2) + (isUnsettled() ? 4 : 0)
-    if words[2] == [0x30], isUnsettled(), isSettling() {
-      state.frozenUntil = max(state.frozenUntil, milliseconds + 3000)
-    }
-    let silent = milliseconds > 3000 ? milliseconds - 3000 : 0
-    if !isKnown, isSettling() {
-      for other in words[3...] where state.seen[other] == nil { state.seen[other] = silent }
-    }
-    state.nodes[words[0]] = Node(
-      connection: words[1], beat: milliseconds, state: words[2][0])
-    let seen = min(state.seen[words[0]] ?? silent, silent)
-    state.seen[words[0]] = words[2] == [0x30] ? seen : milliseconds
-    if words[2] == [0x32] || words[2] == [0x34] { state.seen[words[0]] = nil }
-    state.seen = state.seen.filter { $0.value + 300_000 > milliseconds }
-    let all = state.seen.keys.sorted { $0.lexicographicallyPrecedes($1) }
-    let alive = all.filter { hash in
-      state.nodes[hash].map { $0.state != 0x33 && $0.beat + 3000 > milliseconds } ?? false
-    }
-    return .list([.number(bits)] + all.map { .bytes($0) } + [.list(alive.map { .bytes($0) })])
-  }
-
-  private func announce(_ words: [[UInt8]]) -> SharedReply {
-    let old = state.programs[words[0]]?[words[1]]
-    if let old, words[4].lexicographicallyPrecedes(Array(old[24..<32])) { return .number(2) }
-    let digits = Self.digits(milliseconds + Self.number(words[6]))
-    state.programs[words[0], default: [:]][words[1]] =
-      words[2] + words[3] + words[4] + digits + words[5]
-    guard let old, !old.starts(with: words[2]) else { return .number(1) }
-    return .bytes(Array(old.prefix(16)))
   }
 
   private func ban(_ words: [[UInt8]]) -> SharedReply {

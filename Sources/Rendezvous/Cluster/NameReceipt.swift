@@ -12,11 +12,14 @@ package struct NameRank: Comparable, Hashable, Sendable {
   package init(grantedAt seconds: UInt64) { rawValue = Self.middle + min(seconds, Self.latest) }
 
   /// Of whoever has got a name that the operator freed: before all who had it until then, also
-  /// where Redis does not know any more that it was freed.
-  package init(freedAt seconds: UInt64) { rawValue = Self.middle - min(seconds, Self.latest) }
+  /// where Redis does not know any more that it was freed. Who had it until then may be one who has
+  /// got it after the same freeing, where Redis has lost that one alone.
+  ///
+  /// - Parameter seconds: When it was given again, since 1970.
+  package init(regrantedAt seconds: UInt64) { rawValue = Self.middle - min(seconds, Self.latest) }
 
-  /// The freeing since which it is its owner's; 0 where there was none.
-  var freedAt: UInt64 { Self.middle - min(rawValue, Self.middle) }
+  /// When it was given again; 0 where it was never freed.
+  var regrantedAt: UInt64 { Self.middle - min(rawValue, Self.middle) }
 
   package static func < (left: NameRank, right: NameRank) -> Bool {
     left.rawValue < right.rawValue
@@ -92,8 +95,9 @@ struct AskedName {
   ///   is far off says nothing.
   func rank(now: UInt64) -> NameRank {
     if let receipt { return receipt.rank }
-    if let freed { return NameRank(freedAt: freed) }
-    return NameRank(grantedAt: Self.time(clock, now: now))
+    let time = Self.time(clock, now: now)
+    if let freed { return NameRank(regrantedAt: max(freed, time)) }
+    return NameRank(grantedAt: time)
   }
 
   static func time(_ clock: UInt64, now: UInt64) -> UInt64 {
@@ -156,7 +160,7 @@ extension NameBinding {
   func receipt(in store: SharedStore, now: UInt64) -> OpaqueReceipt? {
     guard let rank else { return nil }
     // Of a moment after the freeing, whose clock may be ahead: else it would count for nothing.
-    let issued = max(AskedName.time(clock, now: now), rank.freedAt + 1)
+    let issued = max(AskedName.time(clock, now: now), rank.regrantedAt + 1)
     store.counters.receiptsMade &+= 1
     return OpaqueReceipt(store.keys.receipt(for: name, of: id, rank, issued: issued).bytes)
   }
@@ -175,36 +179,94 @@ extension NameBinding {
 }
 
 /// An operator takes a name from whoever has it. Receipts from before count no more.
-package enum NameFreeing {
-  /// Whether it is on its way; `outcome` says what came of it.
-  package static func begin(_ name: PeerName, in store: SharedStore, now: UInt64) -> Bool {
-    let hash = store.keys.hash(.name, name.bytes)
-    let mark = store.keys.seal([], at: place + hash, mark: .freed(now), random: &store.random)
-    let word = store.seal(.nameMoved(NameMoved(name: name, owner: nil)))
-    let life = SharedStore.digits(NameReceipt.life * 1000)
-    return store.queue(.free, [hash, mark, word, life], .freed(name)) != nil
+package struct NameFreeing {
+  let name: PeerName
+  /// Also takes it from whoever has got it since it was freed.
+  let isAgain: Bool
+  /// In seconds since 1970.
+  let time: UInt64
+  /// How often it may still be tried at a later time.
+  let attempts: Int
+
+  /// What came of it. The command may be given again where the reply to it was lost.
+  package enum Outcome: Equatable, Sendable {
+    /// This one had it.
+    case freed(PeerID)
+    case nobodys
+    /// It was freed within 10 min, and nobody has it.
+    case freedBefore
+    /// It was freed within 10 min. This one has got it since, and keeps it.
+    case kept(PeerID)
   }
 
-  /// Whose the name was: sealed, or none.
-  static func handle(_ reply: SharedReply, of name: PeerName, in store: SharedStore) {
+  /// Whether it is on its way; `outcome` says what came of it.
+  ///
+  /// - Parameter isAgain: Also takes it from whoever has got it since it was freed.
+  package static func begin(
+    _ name: PeerName, isAgain: Bool = false, in store: SharedStore, now: UInt64
+  ) -> Bool {
+    NameFreeing(name: name, isAgain: isAgain, time: now, attempts: Self.attempts).queue(in: store)
+  }
+
+  private func queue(in store: SharedStore) -> Bool {
+    let hash = store.keys.hash(.name, name.bytes)
+    let mark = store.keys.seal(
+      [], at: Self.place + hash, mark: .freed(time), random: &store.random)
+    let word = store.seal(.nameMoved(NameMoved(name: name, owner: nil)))
+    let life = SharedStore.digits(NameReceipt.life * 1000)
+    let arguments = [hash, mark, word, life, [isAgain ? 0x31 : 0x30]]
+    return store.queue(.free, arguments, .freed(self)) != nil
+  }
+
+  /// 0 · whose the name was, sealed, or none; 1 it was freed before; 2 · who has got it since; 3 ·
+  /// the moment that it must be later than
+  func handle(_ reply: SharedReply, in store: SharedStore) {
     if case .failed(let reason) = reply {
       store.tidings.freed = .failure(StoreFailure(reason))
       return
     }
+    if let last = reply.list?.last?.number, reply.list?.first?.number == 3 {
+      if !isQueuedAgain(after: UInt64(clamping: last), in: store) {
+        store.tidings.freed = .failure(Self.clockSet)
+      }
+      return
+    }
     let place = store.keys.hash(.name, name.bytes)
-    let plain = reply.bytes.flatMap { store.keys.open($0, at: place) }
-    store.tidings.freed = .success(plain.flatMap { PeerID($0) })
+    let plain = reply.list?.dropFirst().first?.bytes.flatMap { store.keys.open($0, at: place) }
+    let outcome: Outcome? =
+      switch (reply.list?.first?.number, plain.flatMap { PeerID($0) }) {
+      case (0, let id?): .freed(id)
+      case (0, nil): .nobodys
+      case (1, _): .freedBefore
+      case (2, let id?): .kept(id)
+      default: nil
+      }
+    store.tidings.freed = outcome.map { .success($0) } ?? .failure(StoreFailure("odd reply"))
   }
 
-  /// Whose the name was that was freed, once; `nil` = nobody's.
-  package static func outcome(in store: SharedStore) throws(StoreFailure) -> PeerID? {
+  /// What came of it, once.
+  package static func outcome(in store: SharedStore) throws(StoreFailure) -> Outcome {
     guard let freed = store.tidings.freed.take() else {
       throw StoreFailure("Redis has not answered")
     }
     return try freed.get()
   }
 
+  /// The clock of Redis shows no more than it did, or was set back.
+  private func isQueuedAgain(after last: UInt64, in store: SharedStore) -> Bool {
+    guard attempts > 0, last >= time, last - time < Self.tolerance else { return false }
+    let next = NameFreeing(name: name, isAgain: isAgain, time: last + 1, attempts: attempts - 1)
+    return next.queue(in: store)
+  }
+
   static let place = Array("freed".utf8)
+  /// One is for a clock that was set back, others for operators who free the same name meanwhile.
+  private static let attempts = 4
+  /// Seconds: as for receipts, a later time is one that no node had.
+  private static let tolerance: UInt64 = 86_400
+  private static var clockSet: StoreFailure {
+    StoreFailure("the name was given more than a day from now: see to the clock of Redis")
+  }
 }
 
 /// What came of commands, until a machine asks.
@@ -212,7 +274,7 @@ struct Tidings {
   /// Programs here that have a newer session at another node.
   var moved = BoundedQueue<ProgramMoved>(limit: SharedStore.clientLimit)
   var bindings = BoundedQueue<NameBinding>(limit: SharedStore.clientLimit)
-  var freed: Result<PeerID?, StoreFailure>?
+  var freed: Result<NameFreeing.Outcome, StoreFailure>?
 }
 
 extension ClusterKeys {

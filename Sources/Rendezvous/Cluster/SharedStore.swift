@@ -38,7 +38,7 @@ package final class SharedStore: RegistrationStore {
   /// Those whose name another one has: they need not wait until names are given.
   private var bereft = OwedRegistrations()
   /// What Redis said of this node.
-  private(set) var standing = NodeStanding()
+  package private(set) var standing = NodeStanding()
   /// What a machine has not been told yet.
   var tidings = Tidings()
 
@@ -48,7 +48,7 @@ package final class SharedStore: RegistrationStore {
     /// A name that an identity is given.
     case bound(PeerID, PeerName)
     /// A name that nobody has any more.
-    case freed(PeerName)
+    case freed(NameFreeing)
     case found(LookUp.Target)
     /// A write that the identity's registration depends on.
     case promise(PeerID)
@@ -147,16 +147,16 @@ package final class SharedStore: RegistrationStore {
       }
     case .promise(let id): if (reply.number ?? -1) != 1 { noteOwed(id) }
     case .bound(let id, let name): NameBinding.handle(reply, of: name, to: id, in: self)
-    case .freed(let name): NameFreeing.handle(reply, of: name, in: self)
+    case .freed(let freeing): freeing.handle(reply, in: self)
     // The next connection announces all anew.
     case .restored where connection == nil, .announced where connection == nil: break
     case .restored(let id): handleRestoration(reply, of: id)
     case .announced(let record): handleAnnouncement(reply, of: record)
     case .beat(let sent, let connection):
       guard connection == self.connection else { break }
-      guard standing.handleBeat(reply, sent: sent) else { break }
-      // Redis has forgotten this node, and so everything of it.
-      counters.dataLost &+= 1
+      guard let finding = standing.handleBeat(reply, sent: sent) else { break }
+      if finding == .forgotten { counters.dataLost &+= 1 }
+      // All is announced anew.
       handleConnection()
     case .bans: handleBans(reply)
     case .note: break

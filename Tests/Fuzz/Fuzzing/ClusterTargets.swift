@@ -92,7 +92,7 @@ extension FuzzTarget {
     seeds: {
       [
         NameReceipt(rank: NameRank(grantedAt: 1_800_000_000), issued: 1_800_003_600, mac: .zero),
-        NameReceipt(rank: NameRank(freedAt: 1_800_000_000), issued: 0, mac: .zero),
+        NameReceipt(rank: NameRank(regrantedAt: 1_800_000_000), issued: 0, mac: .zero),
       ].map(\.bytes)
     },
     run: { bytes in
