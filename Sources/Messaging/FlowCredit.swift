@@ -91,7 +91,7 @@ struct ReceiveCredit: Equatable, Sendable, BitwiseCopyable {
 
   /// The owner has taken a message.
   mutating func countTaken(_ byteCount: UInt32) {
-    untaken &-= byteCount
+    untaken -= min(byteCount, untaken)
     raise()
   }
 
@@ -102,10 +102,13 @@ struct ReceiveCredit: Equatable, Sendable, BitwiseCopyable {
     raise()
   }
 
-  /// Raises the grant when 1/4 of the window has come free.
+  /// Raises the grant when 1/4 of the window has come free; while the owner holds messages unread
+  /// also by less, so that what control has used of its reserve comes back.
   private mutating func raise() {
     let possible = returned &- untaken &+ window
-    guard possible &- granted >= window / 4 else { return }
+    let gain = possible &- granted
+    let isLow = untaken > 0 && granted &- received < MessageRules.lowGrant
+    guard gain >= (isLow ? MessageRules.leastRaise : window / 4) else { return }
     previousGrant = granted
     granted = possible
     isDue = true

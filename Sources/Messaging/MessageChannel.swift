@@ -7,7 +7,8 @@ package import Wire
 /// CREDIT frames out of them. What became of a packet it learns by the packet's transport number
 /// (epoch in the upper 32 bits), from whoever reads FEEDBACK. After every input poll the events
 /// until there is none; they hold the bytes of the messages received. What is not polled is granted
-/// to the other side only once, so an owner that is slow slows it down.
+/// to the other side only once, so an owner that is slow slows it down. An owner that hands
+/// messages on holds them until they are read (`poll(holding:)`).
 ///
 /// Every message sent is delivered exactly once, or reported failed, or both when the confirmation
 /// got lost; never neither.
@@ -15,6 +16,12 @@ package struct MessageChannel: Sendable {
   private(set) var events: [MessageEvent] = []
   /// The events before it have been polled.
   private var polled = 0
+  /// No event from `polled` up to it may be polled while the owner holds what it may hold.
+  private var passed = 0
+  /// Messages of the application that were polled and not read.
+  private var unreadCount = 0
+  /// What was read has made room of which the other side does not know.
+  private var owesCredit = false
   var sender: MessageSender
   var receiver: MessageReceiver
 
@@ -87,6 +94,13 @@ package struct MessageChannel: Sendable {
     receiver.credit.widen(to: min(UInt32(clamping: byteCount), MessageRules.widestWindow))
   }
 
+  /// The owner has read of the messages that it holds (`poll(holding:)`): they make room now.
+  package mutating func countRead(messages: Int, byteCount: Int) {
+    unreadCount = max(0, unreadCount - messages)
+    receiver.credit.countTaken(UInt32(clamping: byteCount))
+    if receiver.credit.isDue { owesCredit = true }
+  }
+
   /// The session ends: everything unconfirmed fails.
   package mutating func failAll() { sender.failAll { events.append(.failed($0)) } }
 
@@ -122,29 +136,57 @@ package struct MessageChannel: Sendable {
   }
 
   /// The CREDIT to put beside a FEEDBACK (docs/protocol/frames.md §4), if one is due. Ask whenever
-  /// a FEEDBACK is written, and only then.
+  /// a FEEDBACK is written, and where `mustGrant`, but at no other time.
   package mutating func takeCredit() -> CreditFrame? {
-    receiver.credit.takeDue().map(CreditFrame.init(total:))
+    owesCredit = false
+    return receiver.credit.takeDue().map(CreditFrame.init(total:))
   }
 
-  package mutating func poll() -> MessageEvent? {
-    guard polled < events.count else { return nil }
-    let event = events[polled]
-    polled += 1
-    if case .received(_, let bytes) = event {
-      receiver.credit.countTaken(UInt32(clamping: bytes.count))
+  /// - Parameter most: Messages of the application that the owner holds unread at the most, until
+  ///   `countRead`; then the others of its messages wait here. 0 = what is polled is read.
+  package mutating func poll(holding most: Int = 0) -> MessageEvent? {
+    guard let place = nextPlace(holding: most) else { return nil }
+    let event = events[place]
+    if place == polled { polled += 1 } else { events.remove(at: place) }
+    if case .received(let stream, let bytes) = event {
+      if most > 0, !stream.isControl {
+        unreadCount += 1
+      } else {
+        receiver.credit.countTaken(UInt32(clamping: bytes.count))
+      }
     }
+    forgetPolled()
+    return event
+  }
+
+  private mutating func forgetPolled() {
     if polled == events.count {
       events.removeAll()
-      polled = 0
+    } else if polled >= MessageRules.mostPolled {
+      events.removeFirst(polled)
+    } else {
+      return
     }
-    return event
+    passed = max(0, passed - polled)
+    polled = 0
+  }
+
+  /// Where the next event is that the owner may have.
+  private mutating func nextPlace(holding most: Int) -> Int? {
+    guard most > 0, unreadCount >= most else { return polled < events.count ? polled : nil }
+    passed = max(polled, passed)
+    while passed < events.count, events[passed].isOfApplication { passed += 1 }
+    return passed < events.count ? passed : nil
   }
 
   /// When `handleTimeout` next has something to do.
   package var nextDeadline: Instant? { sender.nextDeadline }
 
   // MARK: Getters
+
+  /// Whether CREDIT goes without waiting for a FEEDBACK: the other side may have nothing more to
+  /// send that would draw one.
+  package var mustGrant: Bool { owesCredit && receiver.credit.isDue }
 
   /// Whether `writeFrames` would write into an empty packet.
   package var hasFramesToSend: Bool { sender.hasFramesToSend }

@@ -19,6 +19,14 @@ package enum MessageEvent: Equatable, Sendable {
   case delivered(MessageTag)
   /// The message's life ended before the remote side confirmed all of it; it may have arrived.
   case failed(MessageTag)
+
+  /// Whether it says what came of the application's streams.
+  var isOfApplication: Bool {
+    switch self {
+    case .received(let stream, _), .missed(let stream, _, _): !stream.isControl
+    case .delivered, .failed: false
+    }
+  }
 }
 
 /// Why `send` refused a message: a mistake or a limit on this side.

@@ -48,9 +48,17 @@ enum MessageRules {
   /// The widest that a receiver opens its window: four times what may be in flight of bulk.
   static let widestWindow: UInt32 = 4 << 20
 
+  /// Bytes that are left of a grant when it is low: what peers keep for streams 0..7.
+  static let lowGrant: UInt32 = 8192
+  /// Bytes by which a low grant is raised at least: some HANGUPs with their words.
+  static let leastRaise: UInt32 = 2048
+
   /// Messages that wait for the owner, however short: four times what fits into all packets that
   /// may be in flight.
   static let mostUnpolled = 16_384
+
+  /// Polled events that are kept before their places are given back.
+  static let mostPolled = 256
 
   /// Before there is an RTT sample.
   static let initialProbeTimeout: UInt64 = 300_000_000

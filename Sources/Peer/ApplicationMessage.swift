@@ -1,6 +1,6 @@
 import Calling
 import Messaging
-import Primitives
+package import Primitives
 package import Wire
 
 /// A message of the application as it is to be sent (docs/protocol/frames.md §3).
@@ -75,5 +75,30 @@ extension ApplicationMessage {
       throw .noSession
     }
     association.messages.widen(to: byteCount)
+  }
+
+  /// Tells of what came on `stream`. What nobody is told of counts as read.
+  static func publish(
+    _ bytes: [UInt8], on stream: StreamID, of link: CallLink, in machine: inout PeerMachine
+  ) {
+    let step = step(bytes, on: stream)
+    if let step { machine.publishStep(link, step) }
+    guard machine.configuration.limits.unreadMessages > 0 else { return }
+    if machine.ledger.isOpen(link.callID), case .messageReceived(_, let told, _)? = step {
+      link.association?.messages.countRead(messages: 0, byteCount: bytes.count - told.count)
+    } else {
+      link.association?.messages.countRead(messages: 1, byteCount: bytes.count)
+    }
+  }
+
+  /// The application has read messages of a call: as much may come anew
+  /// (`PeerLimits.unreadMessages`).
+  package static func countRead(
+    messages: Int, byteCount: Int, of callID: CallID, in machine: inout PeerMachine, now: Instant
+  ) {
+    guard let link = machine.link(callID), let association = link.association else { return }
+    association.messages.countRead(messages: messages, byteCount: byteCount)
+    machine.handleMessages(link, now: now)
+    machine.settle(now: now)
   }
 }

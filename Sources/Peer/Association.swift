@@ -256,12 +256,14 @@ package final class Association {
     if closing != nil { return writeClose(into: &packet, now: now) }
     let reports = recorder.isDue(now: now)
     let speaks = messages.hasFramesToSend && admits(.message, now: now)
-    guard reports || pings.hasFrames || speaks else { return false }
+    guard reports || pings.hasFrames || speaks || messages.mustGrant else { return false }
     Session.beginPacket(&packet)
     var elicits = false
     pings.takePong()?.write(to: &packet)
     if reports || (recorder.hasUnreported && speaks) {
       _ = recorder.writeReport(into: &packet, room: min(Self.reportRoom, limit / 2), now: now)
+      messages.takeCredit()?.write(to: &packet)
+    } else if messages.mustGrant {
       messages.takeCredit()?.write(to: &packet)
     }
     if pings.isWanted {

@@ -121,14 +121,24 @@ package enum NodeMove {
   package static func redial(
     _ addresses: [SocketAddress], on machine: inout PeerMachine, now: Instant
   ) {
-    // Name servers give the same in turns.
-    guard let first = addresses.first,
-      !addresses.allSatisfy({ machine.rendezvous.route.reaches($0) })
-    else { return }
+    guard isNews(addresses, to: machine.rendezvous), let first = addresses.first else { return }
     machine.configuration.rendezvous = first
     machine.configuration.otherRendezvousAddresses = Array(addresses.dropFirst())
     dial(addresses, on: &machine.rendezvous, now: now)
     machine.settle(now: now)
+  }
+
+  /// Name servers give the same addresses in turns.
+  private static func isNews(
+    _ addresses: [SocketAddress], to link: borrowing RendezvousLink
+  ) -> Bool {
+    for address in addresses where !link.route.reaches(address) { return true }
+    return false
+  }
+
+  /// The same of a relay's registration.
+  static func redial(_ addresses: [SocketAddress], on link: inout RendezvousLink, now: Instant) {
+    if isNews(addresses, to: link) { dial(addresses, on: &link, now: now) }
   }
 
   private static func dial(

@@ -73,6 +73,9 @@ package struct PeerLimits: Sendable {
   package var waitingForwards = 32
   /// Events not yet polled. When full, new ones are dropped.
   package var events = 1024
+  /// Messages of one call that its owner holds until `ApplicationMessage.countRead`; 0 = they count
+  /// as read when their event is polled.
+  package var unreadMessages = 0
 
   package init() {}
 }

@@ -223,7 +223,8 @@ extension PeerMachine {
   /// Hands the messages that came to whoever they are for. While half of the places for events are
   /// taken the rest waits: no peer takes the place of what becomes of calls.
   mutating func handleMessages(_ link: CallLink, now: Instant) {
-    while hasRoomForWords, let event = link.association?.messages.poll() {
+    let most = configuration.limits.unreadMessages
+    while hasRoomForWords, let event = link.association?.messages.poll(holding: most) {
       switch event {
       case .received(let stream, let bytes):
         handleMessage(bytes, on: stream, link, now: now)
@@ -252,8 +253,7 @@ extension PeerMachine {
       link.handleSessionControl(
         bytes, connectionID: makeConnectionID(), random: &random, now: now)
     case .callControl: handleControl(bytes, link, now: now)
-    default:
-      if let step = ApplicationMessage.step(bytes, on: stream) { publishStep(link, step) }
+    default: ApplicationMessage.publish(bytes, on: stream, of: link, in: &self)
     }
   }
 

@@ -26,6 +26,7 @@ final class RelayServer {
   private var wasRegistered = false
   /// What was said last about not being registered: the same is not said at each attempt.
   private var told: RegistrationFailure?
+  private var name: RendezvousName?
 
   /// So long the rendezvous may take before it is said that it is waited for.
   private static let quietPatience = Duration.seconds(2)
@@ -75,6 +76,11 @@ final class RelayServer {
   func run() throws(ReactorError) -> Int32 {
     try driver.start { _ in }
     try registration.start { [self] in handle($0) }
+    let family = registration.localAddress.family
+    name = try RendezvousName(options.rendezvous, family: family, on: loop) {
+      [registration] addresses in
+      registration.withMachine { machine, now in machine.redial(addresses, now: now) }
+    }
     signals = try SignalWatch(SignalWatch.Signal.allCases, on: loop) { [self] signal in
       if signal == .interrupt || signal == .terminate { shutDown() }
     }
@@ -104,6 +110,7 @@ final class RelayServer {
       say("registered", "registered with the rendezvous, seen at \(address)")
     case .failed(let failure):
       tellFailure(failure)
+      if failure == .noAnswer { name?.lookUp(now: SystemClock.now) }
       // A wrong --rendezvous does not become right by waiting.
       if case .identityMismatch = failure, !wasRegistered {
         exitCode = 7
@@ -245,5 +252,44 @@ final class RelayServer {
   private static func resetKey(_ identity: borrowing LocalIdentity) -> [UInt8] {
     let key = identity.staticKey.privateKey.derive("EST1rset", 1)
     return (0..<key.span.count).map { key.span[$0] }
+  }
+}
+
+/// The name of the rendezvous, which is looked up again while nothing answers where it led: each
+/// 10 s, as clients do (docs/decisions/0201). Belongs to the loop's thread.
+private final class RendezvousName {
+  private let worker: PromptWorker
+  private var isAsking = false
+  private var asked = SystemClock.now
+
+  /// - Parameters:
+  ///   - family: The only one that the socket can send to.
+  ///   - body: Is given the addresses of each answer, on the loop.
+  init(
+    _ text: String, family: SocketAddress.Family, on loop: EventLoop,
+    _ body: @escaping ([SocketAddress]) -> Void
+  ) throws(ReactorError) {
+    let (wake, found) = (try LoopWake(), Guarded<[SocketAddress]>([]))
+    worker = try PromptWorker(named: "earshot-resolve") { _ in
+      do throws(ReactorError) {
+        let addresses = try Resolver.resolveBlocking(text, defaultPort: 7400)
+        found.withLock { $0 = addresses.filter { $0.family == family } }
+      } catch {
+        // No name server says: the next failure asks again.
+      }
+      wake.signal()
+      return nil
+    }
+    _ = try wake.attach(to: loop) { [unowned self] in
+      isAsking = false
+      let addresses = found.withLock { $0 }
+      if !addresses.isEmpty { body(addresses) }
+    }
+  }
+
+  func lookUp(now: Instant) {
+    guard !isAsking, now - asked >= .seconds(10) else { return }
+    (isAsking, asked) = (true, now)
+    worker.signal()
   }
 }

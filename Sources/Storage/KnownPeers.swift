@@ -83,12 +83,19 @@ package struct KnownPeers: Equatable, Sendable {
 
   /// Remembers the first sight of `id` at `place`, or that it was seen again. One that changed is
   /// not remembered: that takes `verify` or `forget`, which are a person's decisions. Whoever has a
-  /// name needs no pin without one, and is seen by that name.
+  /// name needs no pin without one, and is seen by that name. So is one that was renamed here, by
+  /// the name on its card.
   package mutating func see(
     _ id: PeerID, at place: Place, card: [UInt8] = [], now: UInt64
   ) -> Trust {
     var place = place
-    if place == .id(id), entries[place] == nil { place = name(of: id).map(Place.name) ?? place }
+    if entries[place] == nil {
+      switch place {
+      case .id: place = name(of: id).map(Place.name) ?? place
+      case .name(let name): place = renamed(id, from: name) ?? place
+      case .rendezvous: break
+      }
+    }
     let trust = trust(in: id, at: place)
     switch trust {
     case .changed: break
@@ -150,6 +157,14 @@ package struct KnownPeers: Equatable, Sendable {
     return nil
   }
 
+  /// Where `id` is pinned by a name of this host's own, while its card says `name`.
+  private func renamed(_ id: PeerID, from name: PeerName) -> Place? {
+    places.first { place in
+      guard case .name = place, let entry = entries[place], entry.id == id else { return false }
+      return entry.cardName == name
+    }
+  }
+
   /// Gives the pin at one place another name; `false` where there is none, or the name is taken.
   package mutating func rename(_ place: Place, to other: PeerName) -> Bool {
     guard entries[.name(other)] == nil, let entry = entries.removeValue(forKey: place),
@@ -209,6 +224,11 @@ package struct KnownPeers: Equatable, Sendable {
 }
 
 extension KnownPeers.Entry {
+  /// On the card that is kept.
+  fileprivate var cardName: PeerName? {
+    do throws(WireError) { return try ContactCard(parsing: card).content.name } catch { return nil }
+  }
+
   fileprivate func isOutdated(by newer: ContactCard) -> Bool {
     do throws(WireError) {
       let kept = try ContactCard(parsing: card)

@@ -36,6 +36,20 @@ extension CallTests {
     await town.close()
   }
 
+  /// Goal: who calls a program that takes no calls hears at once why.
+  @Test(.timeLimit(.minutes(1)))
+  func `a program that leaves a call to others says why`() async throws {
+    let town = try await LoopbackTown()
+    var (alice, bob) = (await Story(town.alice), await Story(town.bob))
+    _ = try await town.alice.call("bob", options: CallOptions(source: Tone(), sink: Ear()))
+    let incoming = try #require(await bob.incoming())
+    try await town.bob.call(incoming.id).leaveToOthers(reason: "it takes files only now")
+    let report = try #require(await alice.report())
+    #expect(report.outcome == .rejected)
+    #expect(report.reason == "The other side does not take the call (it takes files only now).")
+    await town.close()
+  }
+
   /// Goal: whoever calls somebody whose call rings here answers it, and there is one call.
   @Test(.timeLimit(.minutes(1)), arguments: [false, true])
   func `calling somebody who rings answers`(byName: Bool) async throws {

@@ -42,10 +42,10 @@ import Wire
 
   @Test func `readers of events hear them in order until the end`() async {
     var readers = EventReaders()
-    let stream = AsyncStream<EndpointEvent> { continuation in
+    let stream = AsyncStream<EndpointEvent>.held(64) { continuation in
       _ = readers.add(continuation)
     }
-    let other = AsyncStream<EndpointEvent> { continuation in
+    let other = AsyncStream<EndpointEvent>.held(64) { continuation in
       readers.remove(readers.add(continuation))
     }
     readers.publishEvent(.tokenRenewed)

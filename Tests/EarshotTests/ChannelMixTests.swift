@@ -1,4 +1,5 @@
 import Primitives
+import Reactor
 import Synchronization
 import Testing
 
@@ -111,6 +112,25 @@ import Testing
     #expect(abs(ruler.samples - (3609 * 48_000 + 21_120)) <= 240)
     mix.finish()
     #expect(!mix.catchUp(now: now + .seconds(20)))
+  }
+
+  /// Goal: the file of who has left ends where it was heard last, and goes on when it comes back.
+  @Test func `who has left gets no more silence`() {
+    let (gone, there) = (Ruler(), Ruler())
+    var options = ChannelMedia.Options()
+    options.makeSink = { $0 == 1 ? gone : there }
+    options.sinkHold = .zero
+    let voices = ChannelVoices(options)
+    for uid in [1, 2] as [UInt32] { _ = voices.makeSink(uid, by: .mesh) }
+    let later = SystemClock.now + .seconds(60)
+    func write() { for _ in 0..<100 { voices.writeSilence(now: later) } }
+    voices.remove(1)
+    write()
+    #expect(gone.samples == 0 && there.samples > 58 * 48_000)
+    _ = voices.makeSink(1, by: .mesh)
+    write()
+    #expect(gone.samples > 58 * 48_000)
+    voices.finish()
   }
 
   /// Counts up.

@@ -26,6 +26,22 @@ struct DefaultAddressTests {
     rendezvous.stop()
   }
 
+  /// Goal: a host without a network says so, and not that nobody answers.
+  @Test func `a host without a network is told so`() {
+    let address = SocketAddress(v4: 192, 0, 2, 1, port: 7400)
+    let none = EarshotError.unanswered(address, NetworkState(.disconnected, address: nil))
+    #expect(none.code == .rendezvousUnreachable)
+    #expect(none.message == "This host has no network: no route leads to 192.0.2.1:7400.")
+    #expect(
+      EarshotError.unanswered(address, NetworkState(.lan, address: address))
+        == .rendezvousUnreachable(address))
+    let lost = EarshotError.hostNotFound("h:7400", detail: "try again", hasNetwork: false)
+    #expect(lost.code == .hostNotFound && lost.message.contains("no network"))
+    #expect(
+      EarshotError.hostNotFound("h", detail: "unknown", hasNetwork: true)
+        == .hostNotFound("h", detail: "unknown"))
+  }
+
   @Test func `real-time scheduling can be declined`() async throws {
     let folder = FileManager.default.temporaryDirectory.appending(
       path: "earshot-\(UUID().uuidString)")

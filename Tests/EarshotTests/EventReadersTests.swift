@@ -1,3 +1,4 @@
+import Reactor
 import Testing
 
 @testable import Earshot
@@ -11,7 +12,7 @@ import Testing
   ])
   func `what a peer does goes first where too many events wait`(flood: CallProgress) async {
     var readers = EventReaders()
-    let stream = AsyncStream<EndpointEvent>(bufferingPolicy: .bufferingNewest(4096)) {
+    let stream = AsyncStream<EndpointEvent>.held(4096) {
       _ = readers.add($0)
     }
     let call = CallID(bytes: Array(0..<16))
@@ -32,6 +33,75 @@ import Testing
     }
     #expect(count == 4096)
     #expect(others.sorted() == ["interrupted", "resumed"])
+  }
+
+  /// Goal: a message holds its sender back until the last reader that it waits for has it.
+  @Test func `a message counts as read when its last reader has it`() async {
+    var readers = EventReaders()
+    let call = CallID(bytes: Array(0..<16))
+    let message = EndpointEvent.callProgress(call, .message(stream: 8, [1, 2, 3]))
+    let told = Guarded(0)
+    readers.read.begin { told.withLock { $0 += 1 } }
+    readers.publishEvent(message)  // Nobody is there to read it.
+    #expect(readers.read.takeShares() == [.init(call: call, messages: 1, byteCount: 3)])
+    let one = AsyncStream<EndpointEvent>.held(8) { _ = readers.add($0) }
+    var number = 0
+    var other: AsyncStream<EndpointEvent>? = .held(8) { number = readers.add($0) }
+    for _ in 0..<2 { readers.publishEvent(message) }
+    var iterator = one.makeAsyncIterator()
+    for _ in 0..<2 { _ = await iterator.next() }
+    #expect(readers.read.takeShares().isEmpty)
+    var second = other?.makeAsyncIterator()
+    _ = await second?.next()
+    #expect(readers.read.takeShares() == [.init(call: call, messages: 1, byteCount: 3)])
+    // Who is gone holds nothing.
+    (other, second) = (nil, nil)
+    readers.remove(number)
+    #expect(readers.read.takeShares() == [.init(call: call, messages: 1, byteCount: 3)])
+    #expect(told.withLock { $0 } == 3)
+  }
+
+  /// Goal: of what one reader of an endpoint does not read no more than a window comes, and all of
+  /// it once it reads.
+  @Test(.timeLimit(.minutes(1))) func `who does not read holds the sender back`() async throws {
+    let town = try await LoopbackTown()
+    var asleep = await Story(town.bob)
+    var (alice, bob) = (await Story(town.alice), await Story(town.bob))
+    let call = try await town.alice.call("bob", options: CallOptions(source: Tone(), sink: Ear()))
+    let incoming = try #require(await bob.incoming())
+    try await town.bob.call(incoming.id).accept(CallOptions(source: Tone(), sink: Ear()))
+    await alice.connected()
+    // What is granted, and as much more as may wait.
+    for number in 0..<32 as Range<UInt8> {
+      if number == 12 {
+        let first: UInt8? = await bob.first {
+          if case .callProgress(_, .message(_, let bytes)) = $0, bytes[0] == 11 { 11 } else { nil }
+        }
+        #expect(first == 11)
+      }
+      try await call.send(Array(repeating: number, count: 10_000))
+    }
+    func numbers(_ story: Story) -> [UInt8] {
+      story.events.compactMap {
+        if case .callProgress(_, .message(_, let bytes)) = $0 { bytes.first } else { nil }
+      }
+    }
+    for _ in 0..<2 { _ = await bob.statistics() }
+    #expect(numbers(bob) == Array(0..<12))
+    while numbers(asleep).count < 32 {
+      let found: Bool? = await asleep.first {
+        if case .callProgress(_, .message) = $0 { true } else { nil }
+      }
+      try #require(found == true)
+      while numbers(bob).count < min(32, numbers(asleep).count) {
+        let next: Bool? = await bob.first {
+          if case .callProgress(_, .message) = $0 { true } else { nil }
+        }
+        try #require(next == true)
+      }
+    }
+    #expect(numbers(asleep) == Array(0..<32) && numbers(bob) == Array(0..<32))
+    await town.close()
   }
 
   /// Everything of two calls, while nobody reads.

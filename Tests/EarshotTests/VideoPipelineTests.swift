@@ -216,6 +216,38 @@ import Video
     #expect(way.eye.count > before)
   }
 
+  /// Goal: where pictures are left out because there are too many, a key frame is asked for; none
+  /// of them counts as one that could not be decoded.
+  @Test func `too many pictures ask for a key frame`() throws {
+    let way = try Way()
+    way.step()
+    var picture: [UInt8] = []
+    for _ in 0..<8 where picture.isEmpty {
+      way.sending.tick(now: way.now, due: way.now)
+      way.now = way.now + .nanoseconds(33_333_333)
+      _ = way.rings.outbox.withLock { $0.pop(into: &picture) }
+    }
+    try #require(!picture.isEmpty)
+    way.now = way.now + .seconds(2)
+    _ = way.notes
+    let before = way.rings.received.withLock { $0.framesDecoded }
+    for number in 0..<200 as Range<UInt16> {
+      var copy = picture
+      way.now = way.now + .milliseconds(1)
+      let frame = AssembledFrame(
+        number: 99 + number, isKeyFrame: false, temporalLayer: 0, mediaTime: 0,
+        byteCount: copy.count, firstArrival: way.now, completed: way.now)
+      _ = way.rings.inbox.withLock { $0.push(.incoming(frame), &copy) }
+      _ = way.receiving.run(now: way.now)
+    }
+    let asked = way.notes.filter { $0 == .decodeFailed("too many pictures") }
+    let numbers = way.rings.received.withLock { $0 }
+    #expect(asked.count == 1 && numbers.decodeFailures == 0)
+    #expect((120...150).contains(numbers.framesDecoded - before))
+    let next = way.receiving.run(now: way.now)
+    #expect(next.map { $0 <= way.now + .seconds(1) } == true)
+  }
+
   @Test func `a picture that stands is a freeze, but not while none is expected`() throws {
     let way = try Way()
     for _ in 0..<30 { way.step() }

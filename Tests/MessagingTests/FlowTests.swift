@@ -66,6 +66,36 @@ import Wire
     #expect(rest == CreditFrame(total: 32_768 + 5 * 8192))
   }
 
+  /// Goal: what an owner holds makes room when it is read, and then at once; what the sessions say
+  /// goes past it.
+  @Test func `held messages make room when they are read`() throws {
+    var receiver = MessageChannel(limits: .peer)
+    func receive(_ stream: StreamID, _ sequence: UInt32, byteCount: Int) throws {
+      let bytes = [UInt8](repeating: 7, count: byteCount)
+      let frame = MessageFrame(
+        stream: stream, sequence: sequence, fragmentIndex: 0, fragmentCount: 1)
+      try receiver.handle(frame, bytes: bytes.span, now: at(1000))
+    }
+    let data = StreamID.application(9, isOrdered: true)
+    for sequence in 0..<60 as Range<UInt32> { try receive(data, sequence, byteCount: 1000) }
+    try receive(.callControl, 0, byteCount: 10)
+    var told: [Bool] = []
+    while let event = receiver.poll(holding: 40) {
+      if case .received(let stream, _) = event { told.append(stream == data) }
+    }
+    #expect(told == Array(repeating: true, count: 40) + [false])
+    _ = receiver.takeCredit()
+    #expect(!receiver.mustGrant)
+    receiver.countRead(messages: 40, byteCount: 40_000)
+    let mustGrant = receiver.mustGrant
+    let credit = receiver.takeCredit()
+    #expect(mustGrant && credit == CreditFrame(total: 131_072 + 40_010))
+    let isOver = receiver.mustGrant
+    var rest = 0
+    while receiver.poll(holding: 40) != nil { rest += 1 }
+    #expect(!isOver && rest == 20)
+  }
+
   /// Goal: empty messages cost no credit, and cannot fill the memory either.
   @Test func `no more messages wait than four windows hold`() throws {
     var receiver = MessageChannel(limits: .peer)

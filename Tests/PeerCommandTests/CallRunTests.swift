@@ -1,10 +1,11 @@
 import Arguments
 import Earshot
 import Foundation
-import PeerCommand
 import Primitives
 import Reactor
 import Testing
+
+@testable import PeerCommand
 
 /// What happens to a call, fed by hand into one that no network knows of.
 @Suite(.serialized) struct CallRunTests {
@@ -129,6 +130,27 @@ import Testing
       #expect(run.hasAborted)
       await session.endpoint.close()
     }
+  }
+
+  /// Goal: what was heard is a whole file also where nobody waits for the report.
+  @Test func `a call that is given up leaves its file whole`() async throws {
+    let folder = try TemporaryFolder()
+    let command = try Self.options(["--save", folder.file("heard.wav")], folder)
+    try await Self.onLoop { loop in
+      let console = Console(isJSON: false, isQuiet: true)
+      let session = try await OnlineSession(command.online, console, on: loop, readsKeys: false)
+      let run = CallRun(Sample.id, session, command.sound, role: .callee, peer: "alice")
+      let ends = try OpenedSound(command.sound, call: 1)
+      run.use(ends)
+      for _ in 0..<100 { ends.sink.write(Array(repeating: 7, count: 480), frameCount: 480) }
+      #expect(run.abandon() == .interrupted)
+      await session.endpoint.close()
+    }
+    let bytes = try folder.bytes(of: "heard.wav")
+    // The length in its header is that of the sound.
+    let start = try #require(bytes.indices.first { bytes[$0...].starts(with: Array("data".utf8)) })
+    let length = bytes[start + 4..<start + 8].reversed().reduce(0) { $0 << 8 | Int($1) }
+    #expect(length == 2 * 48_000 && bytes.count == start + 8 + length)
   }
 
   @Test func `a ring that was long enough is told`() async throws {

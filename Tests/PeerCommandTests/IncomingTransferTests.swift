@@ -48,6 +48,23 @@ struct IncomingTransferTests {
     #expect(lines.dropFirst().allSatisfy { $0.hasPrefix("    ") })
   }
 
+  /// Goal: the sender of a text is told "has it" only where it was shown.
+  @Test(arguments: [true, false])
+  func `a text that could not be shown is not taken`(isShown: Bool) {
+    var shown: [String] = []
+    let transfer = IncomingTransfer(
+      from: peer, into: folder, room: { nil },
+      show: { text in
+        shown.append(text)
+        return isShown
+      })
+    let text = Array("hello".utf8)
+    #expect(transfer.handle(Self.offer(text, kind: .text).bytes) == .go(offset: 0))
+    let answer = transfer.handle(TransferMessage.data(text).bytes)
+    #expect(answer == .result(isShown ? .stored : .notWritable))
+    #expect(shown == ["hello"] && transfer.isTextLost == !isShown)
+  }
+
   @Test func `a file gets its name when it is whole`() throws {
     let transfer = receiver()
     #expect(transfer.handle(Self.offer(Self.content).bytes) == .go(offset: 0))

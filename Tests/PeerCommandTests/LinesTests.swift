@@ -1,4 +1,5 @@
 import Earshot
+import Glibc
 import PeerCommand
 import Primitives
 import Reactor
@@ -284,6 +285,25 @@ struct LinesTests {
         == ["/dev/full cannot be written to the end: No space left on device."])
     #expect(lines.faults.first?.advice.contains("df -h") == true)
     #expect(lines.isEmpty)
+  }
+
+  /// Goal: who runs on for days is told when a file can take no more, and not at the end.
+  /// Method: a pipe whose reader goes after the first line.
+  @Test func `a fault of the lines is given at once`() throws {
+    ProcessSurroundings.ignoreWriteSignals()
+    var ends: [Int32] = [0, 0]
+    try #require(unsafe pipe(&ends) == 0)
+    let lines = JSONLines(to: [try OutputFile(creating: "/proc/self/fd/\(ends[1])")])
+    var told: [CommandFailure] = []
+    lines.onFault = { told.append($0) }
+    lines.write("event") { $0.add("name", "first") }
+    #expect(told.isEmpty && lines.faults.isEmpty)
+    close(ends[0])
+    lines.write("event") { $0.add("name", "second") }
+    #expect(told.count == 1 && told.map(\.message) == lines.faults.map(\.message))
+    lines.write("event") { $0.add("name", "third") }
+    #expect(told.count == 1 && lines.isEmpty)
+    close(ends[1])
   }
 
   @Test(arguments: [

@@ -61,6 +61,19 @@ struct OptionsTests {
       try DoctorCommand(Arguments(["--rendezvous", text])) { _ in nil }.plan.rendezvous == [text])
   }
 
+  /// Goal: an IPv6 address that stands without brackets is given back as it is to be written.
+  @Test(arguments: [
+    ("fd99::1", "[fd99::1]:7400"), ("2001:db8::1:7401", "[2001:db8::1]:7401"),
+    ("::1", "[::1]:7400"), ("fd99::1#\(id)", "[fd99::1]:7400"),
+    ("1:2:3:4:5:6:7:8", "[1:2:3:4:5:6:7:8]:7400"), ("1:2:3:4:5:6:7:8:99", "[1:2:3:4:5:6:7:8]:99"),
+  ])
+  func `an address without brackets is told with them`(text: String, whole: String) {
+    let error = #expect(throws: UsageError.self) {
+      try Self.call(["bob", "--rendezvous", text])
+    }
+    #expect(error?.advice == "Put an IPv6 address into brackets: \(whole).")
+  }
+
   @Test func `sound and pictures come and go by pipes`() throws {
     let words = ["bob", "--rendezvous", "h:1", "--save", "-", "--play", "-"]
     let call = try Self.call(words + ["--play-format", "44100/2"])

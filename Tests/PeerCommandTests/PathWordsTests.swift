@@ -67,6 +67,7 @@ struct PathWordsTests {
     ].map { [$0.sentence, $0.remedy] }
     #expect(Set(words).count == 3)
     #expect(words.joined().allSatisfy { $0.hasSuffix(".") })
+    #expect(words[1][1].contains("earshot-relay") && words[1][1].contains("--turn"))
   }
 
   @Test func `the table, the page and the summary name both sides and each check`() {

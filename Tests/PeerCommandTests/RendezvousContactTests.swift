@@ -41,6 +41,10 @@ struct RendezvousContactTests {
     #expect(patient.follow(.reconnecting(Self.silent), isInCall: false, now: .zero) == nil)
     let end = patient.follow(Self.there, isInCall: false, now: .zero + .seconds(90))
     #expect(end?.contains("1:30") == true)
+    // A moment at the start is no outage.
+    var brief = RendezvousContact(isPatient: true)
+    _ = brief.follow(.reconnecting(Self.silent), isInCall: false, now: .zero)
+    #expect(brief.follow(Self.there, isInCall: false, now: .zero + .seconds(1)) == nil)
     // Who does not wait ends with the error instead.
     #expect(hasty.follow(.reconnecting(Self.silent), isInCall: false, now: .zero) == nil)
     #expect(hasty.trouble == Self.silent)

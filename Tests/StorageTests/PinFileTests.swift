@@ -84,6 +84,28 @@ struct PinFileTests {
     #expect(peers[.rendezvous("h2:1")] != nil)
   }
 
+  /// Goal: who was renamed here is not pinned again when dialled by the name of the rendezvous.
+  @Test func `a renamed peer is seen by its former name, and pinned once`() throws {
+    var random = RandomSource(seed: 6)
+    var identity = LocalIdentity(kind: .peer, unixSeconds: 1_800_000_000, random: &random)
+    let card = try identity.makeCard(name: PeerName("alice"), unixSeconds: 1_800_000_000)
+    var peers = KnownPeers()
+    _ = peers.see(card.id, at: name, card: card.bytes, now: 1)
+    peers.verify(card.id, at: name, now: 2)
+    let isRenamed = peers.rename(name, to: PeerName("alison")!)
+    #expect(isRenamed)
+    let own = KnownPeers.Place.name(PeerName("alison")!)
+    for (place, time) in [(name, 3), (own, 4), (.id(card.id), 5)] as [(KnownPeers.Place, UInt64)] {
+      let trust = peers.see(card.id, at: place, now: time)
+      #expect(trust == .verified && peers.all.map(\.place) == [own])
+      #expect(peers[own]?.lastSeen == time)
+    }
+    // Another identity by that name is no renamed one, nor is another name of the same identity.
+    let other = peers.see(mallory, at: name, now: 6)
+    let second = peers.see(card.id, at: .name(PeerName("al")!), now: 7)
+    #expect(other == .new && second == .new && peers.count == 3)
+  }
+
   @Test func `pins who has no name by the ID, until a name is as much worth`() throws {
     var peers = KnownPeers()
     let id = KnownPeers.Place.id(alice)

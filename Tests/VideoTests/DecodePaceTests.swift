@@ -29,4 +29,28 @@ import Video
     let next = pace.admits(isKeyFrame: false, now: later)
     #expect(!depending && key && next)
   }
+
+  /// Goal: a key frame is asked for as soon as a picture was left out, each second while none has
+  /// come, and no more once one was decoded.
+  @Test func `a key frame is asked for at a pace`() {
+    var pace = DecodePace()
+    var asked: [Int64] = []
+    // 250 pictures a second; a key frame comes 100 ms after it was asked for, the first is lost.
+    var keys: [Int64] = []
+    for step in Int64(0)..<1500 {
+      let now = Self.start + .milliseconds(4 * step)
+      let isKey = keys.contains(4 * step)
+      _ = pace.admits(isKeyFrame: isKey, now: now)
+      guard pace.pollRequest(now: now) else { continue }
+      if !asked.isEmpty { keys.append(4 * step + 100) }
+      asked.append(4 * step)
+    }
+    #expect((450...950).contains(asked[0]), "\(asked)")
+    #expect(zip(asked, asked.dropFirst()).allSatisfy { $1 - $0 >= 1000 }, "\(asked)")
+    #expect(asked[1] - asked[0] == 1000 && asked.count >= 3)
+    let end = Self.start + .seconds(20)
+    let isDecoded = pace.admits(isKeyFrame: true, now: end)
+    let asks = pace.pollRequest(now: end + .seconds(5))
+    #expect(isDecoded && !asks && pace.nextRequest == nil)
+  }
 }

@@ -63,8 +63,8 @@ extension Call {
   ) -> AsyncStream<EndpointEvent> {
     let first = CallID(endpoint.resolve(id))
     guard endpoint.calls[first.wire] != nil else { return AsyncStream { $0.finish() } }
-    return AsyncStream(bufferingPolicy: .bufferingNewest(1024)) { continuation in
-      for event in endpoint.readers.beginnings.events(of: first) { continuation.yield(event) }
+    return .held(1024) { continuation in
+      for event in endpoint.readers.beginnings.events(of: first) { continuation.append(event) }
       if endpoint.readers.hasEnded { return continuation.finish() }
       let number = endpoint.readers.add(continuation, of: first)
       continuation.onTermination = { [weak endpoint] _ in

@@ -25,6 +25,14 @@ public struct Call: Sendable, Identifiable {
     try await endpoint.reject(id, Farewell(reason, userExtension))
   }
 
+  /// Says that this program takes no such call: another one of the same identity still may. The
+  /// caller hears it where there is none.
+  ///
+  /// - Parameter reason: Words for the caller; at most 128 bytes of them arrive.
+  package func leaveToOthers(reason: String) async throws(EarshotError) {
+    try await endpoint.reject(id, .leavingToOthers(reason))
+  }
+
   /// Ends the call: cancels or rejects it before an answer, hangs up after. Harmless when it is
   /// over.
   ///

@@ -1,3 +1,5 @@
+internal import Wire
+
 /// A command of the application that was carried out (`Endpoint.setTracing`).
 public struct CommandTrace: Sendable, Equatable {
   /// The method's name with the names of its parameters.
@@ -74,10 +76,19 @@ public struct EndpointWarning: Sendable, Equatable {
 struct Farewell: Sendable {
   let reason: String
   let userExtension: String?
+  /// What a refusal is for the caller.
+  var refusal = CallReason.declined
 
   init(_ reason: String, _ userExtension: String?) {
     self.reason = reason
     self.userExtension = userExtension
+  }
+
+  /// A refusal of this program alone.
+  static func leavingToOthers(_ reason: String) -> Farewell {
+    var farewell = Farewell(reason, nil)
+    farewell.refusal = .notAllowed
+    return farewell
   }
 
   static let mostBytes = 1024

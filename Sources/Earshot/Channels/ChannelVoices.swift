@@ -88,8 +88,11 @@ final class ChannelVoices: Sendable {
 
   private func stopKeeper() { state.withLock { $0.keeper.take() }?.stop() }
 
+  /// What the thread does each time.
+  ///
   /// - Returns: When there is more to write.
-  private func writeSilence(now: Instant) -> Instant? {
+  @discardableResult
+  func writeSilence(now: Instant) -> Instant? {
     var isBehind = mix?.catchUp(now: now) ?? false
     // Who has left may never come back: then the file ends where it was heard last.
     let present = state.withLock { state in

@@ -129,11 +129,32 @@ extension EarshotError {
       advice: "Check the spelling, or write the address in numbers.")
   }
 
+  /// The same; a host without any address but its own has nobody to ask.
+  package static func hostNotFound(
+    _ host: String, detail: String, hasNetwork: Bool
+  ) -> EarshotError {
+    guard !hasNetwork else { return .hostNotFound(host, detail: detail) }
+    return EarshotError(
+      .hostNotFound, "This host has no network: nobody says where '\(host)' is (\(detail)).",
+      advice: noNetworkAdvice)
+  }
+
   package static func rendezvousUnreachable(_ address: SocketAddress) -> EarshotError {
     EarshotError(
       .rendezvousUnreachable, "Nothing that can be understood answers at \(address).",
       advice: "Check that earshot-rendezvous runs there, and that UDP gets through.")
   }
+
+  /// Nothing answers there; where this host has no way there, that is why.
+  package static func unanswered(_ address: SocketAddress, _ state: NetworkState) -> EarshotError {
+    guard state.kind == .disconnected else { return .rendezvousUnreachable(address) }
+    return EarshotError(
+      .rendezvousUnreachable, "This host has no network: no route leads to \(address).",
+      advice: noNetworkAdvice)
+  }
+
+  private static let noNetworkAdvice =
+    "Connect it; ip address shows its addresses, ip route where packets can go."
 
   /// An INIT with its headers has 1228 bytes by IPv4.
   package static func longPacketsLost(_ address: SocketAddress) -> EarshotError {

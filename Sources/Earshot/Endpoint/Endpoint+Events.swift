@@ -86,7 +86,7 @@ extension Endpoint {
   private func error(for failure: RegistrationFailure) -> EarshotError {
     let address = driver.readMachine { $0.configuration.rendezvous }
     switch failure {
-    case .noAnswer: return .rendezvousUnreachable(address)
+    case .noAnswer: return .unanswered(address, NetworkState(toward: address))
     case .longPacketsLost: return .longPacketsLost(address)
     case .notUnderstood: return .rendezvousNotUnderstood(address)
     case .identityMismatch(let expected, let found):

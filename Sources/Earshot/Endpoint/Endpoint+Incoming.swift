@@ -143,7 +143,7 @@ extension Endpoint {
       try farewell.check()
       try endpoint.command { machine, now throws(PeerRefusal) in
         try machine.reject(
-          callID, .declined, text: farewell.reason, userExtension: farewell.words, now: now)
+          callID, farewell.refusal, text: farewell.reason, userExtension: farewell.words, now: now)
       }
     }
   }

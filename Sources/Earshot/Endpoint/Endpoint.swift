@@ -101,7 +101,7 @@ public actor Endpoint {
   }
 
   private func begin(_ logHandler: (@Sendable (LogEntry) -> Void)?) throws(EarshotError) {
-    readers.logHandler = logHandler
+    readers.begin(logHandler, for: self)
     do throws(ReactorError) {
       // Closures of this actor, not of nobody who then asks `assumeIsolated`: that would allocate
       // twice for each packet. What they hold is let go by `close`.
@@ -127,19 +127,19 @@ public actor Endpoint {
   /// Everything that happens from now on, for one reader; each call gives a new stream. It begins
   /// with the state of the registration, unless that has only begun, of the relay and of the
   /// router's port, if anything is known of them, and with the end of the access token, if it is
-  /// near; of a closed endpoint it is at its end. At most 4096 events wait for a reader who does
-  /// not read.
+  /// near; of a closed endpoint it is at its end. At most 4096 events wait for a reader; its
+  /// unread messages hold back whoever sends them.
   public func events() -> AsyncStream<EndpointEvent> {
-    AsyncStream(bufferingPolicy: .bufferingNewest(4096)) { continuation in
+    .held(4096) { continuation in
       if readers.hasEnded { return continuation.finish() }
       let number = readers.add(continuation)
-      if registration != .connecting { continuation.yield(.registrationChanged(registration)) }
-      if let relay { continuation.yield(.relayChanged(relay)) }
+      if registration != .connecting { continuation.append(.registrationChanged(registration)) }
+      if let relay { continuation.append(.relayChanged(relay)) }
       if routerPorts.told != .closed {
-        continuation.yield(.portMappingChanged(routerPorts.told))
+        continuation.append(.portMappingChanged(routerPorts.told))
       }
       if let left = driver.readMachine({ $0.tokenLeft(now: SystemClock.now) }) {
-        continuation.yield(.tokenWillExpire(in: left))
+        continuation.append(.tokenWillExpire(in: left))
       }
       continuation.onTermination = { [weak self] _ in
         guard let self else { return }

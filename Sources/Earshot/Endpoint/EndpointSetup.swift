@@ -69,7 +69,6 @@ struct EndpointSetup: ~Copyable {
   ) throws(EarshotError) -> EndpointSetup {
     let socket = try openSocket(bind, dscp: configuration.dscp)
     let address = addresses[0]
-    let hosts = try hostAddresses(socket.localAddress, rendezvous: address)
     let now = SystemClock.now
     var settings = PeerConfiguration(
       rendezvous: address,
@@ -78,7 +77,7 @@ struct EndpointSetup: ~Copyable {
     settings.otherRendezvousAddresses = Array(addresses.dropFirst())
     settings.name = name
     settings.token = configuration.token.map { Array($0.utf8) }
-    settings.hostCandidates = hosts
+    settings.hostCandidates = try hostAddresses(socket.localAddress, rendezvous: address)
     settings.relays = relays
     let pin = known.rendezvous(target.text)
     settings.rendezvousID = target.id ?? pin?.id
@@ -86,6 +85,7 @@ struct EndpointSetup: ~Copyable {
     if let root = settings.rendezvousID { known.recall(root, in: &settings) }
     settings.policy.preparation = CallPolicy.Preparation(configuration.pathPolicy)
     settings.policy.mostCalls = configuration.maximumCalls
+    settings.limits.unreadMessages = ReadMessages.mostUnread
     settings.presence = PresenceKind(configuration.presence)
     settings.asksForRelays = configuration.isExaminer
     settings.isForFamiliars = configuration.visibility == .contacts
@@ -238,7 +238,8 @@ struct RendezvousTarget: Sendable {
       addresses = try await Resolver.resolve(text)
     } catch {
       throw error.action == "resolve"
-        ? .hostNotFound(text, detail: error.reason) : .invalidAddress(text)
+        ? .hostNotFound(text, detail: error.reason, hasNetwork: NetworkState.hasAddress)
+        : .invalidAddress(text)
     }
     let usable = addresses.filter {
       ($0.family == bind.family || bind.family == .v6 && bind.isUnspecified) && !$0.isUnsendable

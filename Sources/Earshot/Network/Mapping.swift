@@ -151,6 +151,7 @@ enum CallSentence {
     case .localRejected: return "This side rejected the call\(words)."
     case .remoteRejected: return "The other side rejected the call\(words)."
     case .remoteBusy: return "The other side is busy with another call."
+    case .notAllowed where !words.isEmpty: return "The other side does not take the call\(words)."
     case .notAllowed: return "The other side does not allow the call, or has no common codec."
     case .localCancelled: return "This side cancelled before an answer."
     case .remoteCancelled, .recalled: return "The caller cancelled before an answer."

@@ -26,6 +26,20 @@ public struct NetworkState: Sendable, Equatable {
     self.address = address
   }
 
+  /// What packets to `remote` leave from now.
+  init(toward remote: SocketAddress) {
+    self.init(source: NetworkInterfaces.address(toward: remote, port: 0))
+  }
+
+  /// Whether this host has an address besides its loopback ones, as far as the kernel lists them.
+  static var hasAddress: Bool {
+    do throws(ReactorError) {
+      return try !NetworkInterfaces.hostAddresses(port: 0).isEmpty
+    } catch {
+      return true
+    }
+  }
+
   /// The network that has `source`.
   init(source: SocketAddress?) {
     address = source

@@ -177,13 +177,17 @@ extension PathAttempt {
       "Join the two hosts to one network, or let their router send packets between them."
     case .translators:
       "Run earshot doctor with two --rendezvous on both sides; where the mapping is bad, forward a "
-        + "UDP port of the router and pass --bind with that port, use IPv6 on both sides, or give "
-        + "one side a relay (--turn)."
+        + "UDP port of the router and pass --bind with that port, use IPv6 on both sides, or "
+        + Self.relays
     case .filtered:
-      "Let UDP in and out on both hosts; a fixed port (--bind) makes that one rule. Or give one "
-        + "side a relay (--turn)."
+      "Let UDP in and out on both hosts; a fixed port (--bind) makes that one rule. Or "
+        + Self.relays
     }
   }
+
+  /// The ways around a line that lets nothing through.
+  private static let relays =
+    "have earshot-relay run for the rendezvous, or give one side a TURN server (--turn)."
 
   init(_ trial: PathTrial, relay: RelayState?) {
     self.init(

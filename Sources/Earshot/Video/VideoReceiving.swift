@@ -83,10 +83,10 @@ struct VideoReceiving: ~Copyable {
       hasToTell = true
       rings.appendNote(.frozen)
     }
+    if pace.pollRequest(now: now) { rings.appendNote(.decodeFailed("too many pictures")) }
     publish(now: now)
     let show = count > 0 ? waiting[first].due : nil
-    guard let freeze = freezes.nextDeadline else { return show }
-    return show.map { min($0, freeze) } ?? freeze
+    return earliest(earliest(show, freezes.nextDeadline), pace.nextRequest)
   }
 
   /// Nothing is shown after this. Harmless when repeated.

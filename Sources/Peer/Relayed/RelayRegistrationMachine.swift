@@ -67,6 +67,12 @@ package struct RelayRegistrationMachine: ~Copyable, DatagramMachine {
     settle(now: now)
   }
 
+  /// The name of the rendezvous has these addresses now (`NodeMove.redial`).
+  package mutating func redial(_ addresses: [SocketAddress], now: Instant) {
+    NodeMove.redial(addresses, on: &link, now: now)
+    settle(now: now)
+  }
+
   /// Says CLOSE; done when `isQuiet`.
   package mutating func shutDown(now: Instant) { link.shutDown(now: now) }
 

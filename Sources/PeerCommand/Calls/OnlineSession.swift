@@ -120,6 +120,7 @@ package final class OnlineSession {
   /// What happened next; events are written down on the way, and outages told.
   package func next() async -> SessionInput? {
     let input = await iterator.next(isolation: #isolation)
+    if case .endpoint(let event) = input, event.isOfMessages { inbox.messages.leave() }
     if case .endpoint(let event) = input, tellsMessages || !event.isOfMessages {
       EventLine.write(event, to: lines)
       if case .callProgress(_, let step) = event { console.log(.debug, EventLine.name(of: step)) }

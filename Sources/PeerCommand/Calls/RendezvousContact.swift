@@ -97,10 +97,14 @@ package struct RendezvousContact {
     guard let outage else { return nil }
     let seconds = Int(now.nanoseconds(since: outage) / 1_000_000_000)
     let lost = hadName && name != .granted ? "; the name belongs to another identity by now" : ""
-    return hasHadContact
-      ? "registered again after \(Timestamp.clock(seconds: seconds))\(lost)"
-      : "the rendezvous answers, after \(Timestamp.clock(seconds: seconds))"
+    if hasHadContact { return "registered again after \(Timestamp.clock(seconds: seconds))\(lost)" }
+    guard seconds >= Self.toldOutage else { return nil }
+    return "the rendezvous answers, after \(Timestamp.clock(seconds: seconds))"
   }
+
+  /// Seconds that a rendezvous was waited for at the start, from which on its answer is told: who
+  /// has waited for less sees by the next line that it is there.
+  private static let toldOutage = 5
 }
 
 /// When to try again what failed for a reason outside: 1, 2, 4 ... 30 s, a quarter more or less.

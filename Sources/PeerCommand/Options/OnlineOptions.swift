@@ -266,6 +266,16 @@ package struct OnlineOptions: Sendable {
       && PeerID(text) == nil
   }
 
+  /// An IPv6 address that stands without brackets, as it is to be written. Its last group is the
+  /// port where it can be one that a person chose, 1024 and above, and an address is left.
+  private static func bracketed(_ text: String, usual: UInt16) -> String {
+    let last = text.lastIndex(of: ":") ?? text.endIndex
+    let (host, port) = (text[..<last], UInt16(text[last...].dropFirst()) ?? 0)
+    let isWhole = SocketAddress("[\(text)]:\(usual)") != nil
+    let isHost = SocketAddress("[\(host)]:\(usual)") != nil
+    return isHost && port >= 1024 || !isWhole ? "[\(host)]:\(port)" : "[\(text)]:\(usual)"
+  }
+
   /// `HOST:PORT` or `HOST:PORT#ID`, from text that may leave out the port.
   ///
   /// - Parameters:
@@ -297,7 +307,7 @@ package struct OnlineOptions: Sendable {
       throw fault("Put an IPv6 address into brackets: [\(address)]:\(usual).")
     }
     if host.contains(":"), !host.hasPrefix("[") {
-      throw fault("Put an IPv6 address into brackets: [\(host)]:\(port).")
+      throw fault("Put an IPv6 address into brackets: \(bracketed(address, usual: usual)).")
     }
     if parts.count == 2, PeerID(String(parts[1])) == nil {
       throw UsageError(

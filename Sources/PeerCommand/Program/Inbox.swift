@@ -34,6 +34,8 @@ package final class Inbox {
   private let timer: EventLoop.Token
   private let signals: SignalWatch
   private let keys: TerminalInput?
+  /// Messages of calls that the command has not taken yet.
+  package let messages = MessageGate()
 
   /// Runs on `loop`, as everything that uses it.
   ///
@@ -83,9 +85,12 @@ package final class Inbox {
   /// Forwards every event of `endpoint` from now on.
   package func follow(_ endpoint: Endpoint) async {
     let events = await endpoint.events()
-    let (feed, loop) = (feed, loop)
+    let (feed, loop, messages) = (feed, loop, messages)
     Task(executorPreference: loop) {
-      for await event in events { feed.yield(.endpoint(event)) }
+      for await event in events {
+        feed.yield(.endpoint(event))
+        if event.isOfMessages { await messages.enter() }
+      }
       // A task does not keep its executor alive by itself.
       withExtendedLifetime(loop) {}
     }
@@ -143,4 +148,44 @@ package final class Inbox {
     let (loop, timer) = (loop, timer)
     Task(executorPreference: loop) { loop.setDeadline(timer, deadline) }
   }
+}
+
+/// Lets messages of calls into the queue of a command while few of them wait there: its senders are
+/// held back by those that stay outside. Used from any thread.
+package final class MessageGate: Sendable {
+  private struct State {
+    var waiting = 0
+    var outside: CheckedContinuation<Void, Never>?
+  }
+
+  private let state = Guarded(State())
+
+  package init() {}
+
+  /// One is in the queue; returns when another may be. For one caller at a time.
+  package func enter() async {
+    await withCheckedContinuation { continuation in
+      let isFree = state.withLock { state in
+        state.waiting += 1
+        guard state.waiting >= Self.most else { return true }
+        state.outside = continuation
+        return false
+      }
+      if isFree { continuation.resume() }
+    }
+  }
+
+  /// The command has taken one.
+  package func leave() {
+    let outside = state.withLock { state in
+      state.waiting -= 1
+      guard state.waiting < Self.most else { return nil as CheckedContinuation<Void, Never>? }
+      defer { state.outside = nil }
+      return state.outside
+    }
+    outside?.resume()
+  }
+
+  /// Messages of 64 KiB: 1 MiB.
+  package static let most = 16
 }

@@ -25,6 +25,7 @@ package final class IncomingTransfer {
   private let folder: DropFolder
   private let room: () -> UInt64?
   private let takeOver: (String) -> Void
+  private let show: (String) -> Bool
   private var part: PartFile?
   private var collected: [UInt8] = []
   private let hash = ContentHash()
@@ -34,12 +35,19 @@ package final class IncomingTransfer {
   ///   - room: Bytes that may be taken now; `nil` where no further file may, an empty one either.
   ///   - takeOver: Abandons another transfer that has the part of this name: it is of the same
   ///     sender and content, and its call is likely dead.
+  ///   - show: Shows a text; whether that went out. Its sender is told "has it" of what was shown,
+  ///     and of nothing else.
   package init(
     from peer: PeerID, into folder: DropFolder, room: @escaping () -> UInt64?,
-    takeOver: @escaping (String) -> Void = { _ in }
+    takeOver: @escaping (String) -> Void = { _ in },
+    show: @escaping (String) -> Bool = { _ in true }
   ) {
     (self.peer, self.folder, self.room, self.takeOver) = (peer, folder, room, takeOver)
+    self.show = show
   }
+
+  /// A text is here, and could not be shown.
+  package var isTextLost: Bool { text != nil && result == .notWritable }
 
   /// Another transfer goes on with what is here.
   package func abandon() {
@@ -150,7 +158,7 @@ package final class IncomingTransfer {
     guard let part else {
       guard let words = String(validating: collected, as: UTF8.self) else { return end(.damaged) }
       text = words
-      return end(.stored)
+      return end(show(words) ? .stored : .notWritable)
     }
     do throws(ReactorError) {
       try part.place(as: name)

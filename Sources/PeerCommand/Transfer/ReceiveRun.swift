@@ -72,13 +72,15 @@ final class ReceiveRun {
 
   // MARK: - Calls
 
-  /// A call that is no transfer rings out here: `earshot answer` of the same identity may take it.
+  /// A call that is no transfer is refused at once, for this program alone: `earshot answer` of the
+  /// same identity may take it.
   private func answer(_ call: IncomingCall) async {
-    guard call.userExtension == TransferWords.invitation else {
-      return session.console.log(.info, "\(Wording.who(call)) calls; earshot answer takes calls")
-    }
     let there = await session.endpoint.call(call.id)
     do throws(EarshotError) {
+      guard call.userExtension == TransferWords.invitation else {
+        session.console.log(.info, "\(Wording.who(call)) calls; earshot answer takes calls")
+        return try await there.leaveToOthers(reason: TransferWords.takesFilesOnly)
+      }
       guard command.senders.admits(call) else {
         session.console.log(
           .warning,
@@ -90,7 +92,10 @@ final class ReceiveRun {
       transfers[call.id] = Coming(
         transfer: IncomingTransfer(
           from: call.peer, into: folder, room: { [unowned self] in room },
-          takeOver: { [unowned self] in takeOver($0) }),
+          takeOver: { [unowned self] in takeOver($0) },
+          show: { [session] in
+            session.console.sayContent(TransferWords.shown($0, from: Wording.name(call)))
+          }),
         who: Wording.name(call))
       try await there.accept(options)
       silence.hear(call.id, now: SystemClock.now)
@@ -144,27 +149,14 @@ final class ReceiveRun {
       transfers[id]?.isAnnounced = true
       await announce(offer, coming, id, call)
     }
-    // Its sender is told "has it" of what was shown, and of nothing else.
-    let isLost = isNews(coming) && !show(coming)
-    if let answer = isLost ? .result(.notWritable) : answer {
+    if let answer {
       do throws(EarshotError) {
         try await call.send(answer.bytes, stream: TransferWords.stream)
       } catch {
         session.console.log(.info, error.message)
       }
     }
-    if coming.transfer.result != nil { announceResult(of: id, isLost: isLost) }
-  }
-
-  private func isNews(_ coming: Coming) -> Bool {
-    coming.transfer.result == .stored && coming.transfer.text != nil && !coming.isTold
-  }
-
-  /// Shows a text that has come; whether that went out.
-  private func show(_ coming: Coming) -> Bool {
-    coming.transfer.text.map {
-      session.console.sayContent(TransferWords.shown($0, from: coming.who))
-    } ?? true
+    if coming.transfer.result != nil { announceResult(of: id) }
   }
 
   private func announce(
@@ -196,17 +188,14 @@ final class ReceiveRun {
   // MARK: - The end
 
   /// Says once what became of a transfer.
-  ///
-  /// - Parameter isLost: A text is whole, and could not be shown.
-  private func announceResult(of id: Earshot.CallID, isLost: Bool = false) {
-    guard let coming = transfers[id], !coming.isTold, let ended = coming.transfer.result else {
+  private func announceResult(of id: Earshot.CallID) {
+    guard let coming = transfers[id], !coming.isTold, let result = coming.transfer.result else {
       return
     }
-    let result = isLost ? .notWritable : ended
     transfers[id]?.isTold = true
     let transfer = coming.transfer
     if shown == id { session.console.clear() }
-    if isLost {
+    if transfer.isTextLost {
       session.remember("A text of \(coming.who) could not be shown: nothing takes standard output.")
     } else if transfer.text != nil {
       count(transfer)

@@ -5,6 +5,8 @@ package import Wire
 package enum TransferWords {
   /// The user data of an invitation that is a transfer (docs/protocol/transfer.md).
   package static let invitation = "{\"earshot\":\"transfer\"}"
+  /// What a caller hears of a program that takes transfers alone.
+  package static let takesFilesOnly = "it takes files only now"
   /// The stream of all that is said in it.
   package static let stream: UInt8 = 8
 

@@ -107,17 +107,32 @@ package struct FreezeMeter: Sendable {
 }
 
 /// How many pictures of a peer enter the decoder: who sends more than anybody watches takes a core
-/// of this host. A picture that is left out takes those after it along, up to a key frame.
+/// of this host. A picture that is left out takes those after it along, up to a key frame, which is
+/// asked for.
 package struct DecodePace: Sendable {
   /// Pictures in a second, and at once. Our choice: twice what a sender makes at the most.
   package static let perSecond = 120
+  /// Between two key frames that are asked for. Our choice: by then as many pictures may enter
+  /// again as ever.
+  private static let requestInterval = Duration.seconds(1)
 
   /// Pictures that may enter now.
   private var allowed = Double(Self.perSecond)
   private var counted: Instant?
   private var isSkipping = false
+  /// When a key frame is to be asked for; while pictures are left out.
+  package private(set) var nextRequest: Instant?
+  private var lastRequest: Instant?
 
   package init() {}
+
+  /// Whether to ask for a key frame now: at once when a picture is left out, and then each second.
+  package mutating func pollRequest(now: Instant) -> Bool {
+    guard let due = nextRequest, due <= now else { return false }
+    lastRequest = now
+    nextRequest = now + Self.requestInterval
+    return true
+  }
 
   /// Whether the next picture enters the decoder.
   package mutating func admits(isKeyFrame: Bool, now: Instant) -> Bool {
@@ -128,9 +143,13 @@ package struct DecodePace: Sendable {
     counted = max(counted ?? now, now)
     guard allowed >= 1, isKeyFrame || !isSkipping else {
       isSkipping = true
+      if nextRequest == nil {
+        nextRequest = max(now, lastRequest.map { $0 + Self.requestInterval } ?? now)
+      }
       return false
     }
     isSkipping = false
+    nextRequest = nil
     allowed -= 1
     return true
   }

@@ -231,7 +231,7 @@ struct RelayedPartsTests {
       rendezvous.handleTimeout(now: now)
       var out = DatagramList()
       _ = drain(&machine, into: &out, events: &steps, now: now)
-      for (bytes, _) in out.datagrams {
+      for (bytes, path) in out.datagrams where path.remote == address {
         var copy = bytes
         var span = copy.mutableSpan
         rendezvous.handle(&span, from: here, marks: DatagramMarks(), now: now)
@@ -259,14 +259,19 @@ struct RelayedPartsTests {
     var rendezvous = RendezvousMachine(
       settings, store: MemoryStore(), random: RandomSource(seed: 6))
     let address = SocketAddress(v4: 192, 0, 2, 9, port: 7400)
+    // Its name led elsewhere when the relay began.
     var configuration = PeerConfiguration(
-      rendezvous: address, wallClockAtZero: Int64(RelayedWorld.unixSeconds * 1000))
+      rendezvous: SocketAddress(v4: 192, 0, 2, 8, port: 7400),
+      wallClockAtZero: Int64(RelayedWorld.unixSeconds * 1000))
     configuration.rendezvousID = server.id
     var now = Instant(nanoseconds: 1_000_000_000)
     let here = SocketAddress(v4: 192, 0, 2, 10, port: 7500)
     var machine = RelayRegistrationMachine(
       configuration, listening: here, identity: relay.copy(), random: RandomSource(seed: 7),
       now: now)
+    let before = exchange(&machine, &rendezvous, from: here, to: address, now: &now)
+    #expect(!before.contains { if case .step(.registered) = $0 { true } else { false } })
+    machine.redial([address], now: now)
     let steps = exchange(&machine, &rendezvous, from: here, to: address, now: &now)
     #expect(steps.contains { if case .step(.registered) = $0 { true } else { false } })
     #expect(rendezvous.counters.messagesInvalid == 0)
@@ -274,6 +279,10 @@ struct RelayedPartsTests {
     let grant = rendezvous.channels.relays.grant(
       seat, by: relay.id, to: server.id, rendezvous.settings, now: now)
     #expect(grant?.relay == relay.id && grant?.address == here)
+    // Of a rendezvous that stands no other address is asked.
+    machine.redial([SocketAddress(v4: 192, 0, 2, 77, port: 7400)], now: now)
+    let more = exchange(&machine, &rendezvous, from: here, to: address, now: &now)
+    #expect(more.isEmpty && rendezvous.counters.messagesInvalid == 0)
     machine.shutDown(now: now)
     let isQuiet = machine.isQuiet
     #expect(!isQuiet)
