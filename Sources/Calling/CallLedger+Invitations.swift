@@ -100,7 +100,7 @@ extension CallLedger {
   /// An honest peer invites us only when it has no call with us. So a new invitation of a peer that
   /// we are in a call with says that this call is dead over there (its program was restarted): that
   /// is believed when nothing was heard in the old call for 1.5 s, and of an invitation that still
-  /// rings when it is 3 s old. Otherwise it is answered "busy": a flood does not ring twice, nothing
+  /// rings when it is 3 s old. Otherwise it is answered "busy": a flood does not ring twice, none
   /// takes the place of another program that lives, and a message held back by the network does
   /// not end a live call.
   private mutating func makeRoom(for arrived: ArrivedInvitation, now: Instant) -> Bool {

@@ -201,8 +201,8 @@ struct ChannelSharesTests {
   }
 
   /// Method: one of 1000 says JOIN of its stay 1000 times within a second, as if all answers were
-  /// lost, then each second. Goal: as many answers as parts of the roster that a member may draw, and then
-  /// one each time.
+  /// lost, then each second. Goal: as many answers as a member may draw parts of the roster, and
+  /// then one each time.
   @Test func `who joins again and again draws no more rosters than its rate allows`() throws {
     let tea = try room("tea")
     var server = crowd(1000, in: tea)
