@@ -14,6 +14,9 @@ package enum AudioFormat {
   package static let pullSampleCount = 240
   /// Nanoseconds in one pull.
   package static let pullNanoseconds: Int64 = 5_000_000
+  /// The least peak, of 16 bits, of what is no silence: −54 dBFS. Noise that is made up while
+  /// nothing comes stays below it.
+  package static let audible = 64
   /// The largest Opus frame (RFC 6716 §3.2.1), hence the largest payload we carry.
   package static let maxPayloadByteCount = 1275
   /// The longest Opus packet, 120 ms (RFC 6716 §3.2.5 R5), in samples a channel.

@@ -60,29 +60,33 @@ extension CallLedger {
   package mutating func handleInvite(
     _ invitation: Invitation, rendezvousMilliseconds: UInt64, now: Instant
   ) {
-    if let reason = filter.refusal(
-      of: invitation, rendezvousNow: rendezvousMilliseconds, now: now)
-    {
-      return ignored.count(reason)
-    }
+    let reason = filter.refusal(of: invitation, rendezvousNow: rendezvousMilliseconds, now: now)
+    if let reason { return ignored.count(reason) }
     filter.insert(invitation.callID, now: now)
+    admit(ArrivedInvitation(invitation, rendezvousNow: rendezvousMilliseconds, now: now), now: now)
+    updateDeadline()
+  }
+
+  /// Answers an invitation, or holds it.
+  mutating func admit(_ arrived: ArrivedInvitation, now: Instant) {
+    let invitation = arrived.invitation
     if let reason = invitation.refusal {
       refuse(invitation, reason, now: now)
     } else if let ours = ownInvitation(to: invitation.from, invitation.presence) {
       // A program that has sent RINGING was not inviting us: what comes then from it is no glare.
       resolveGlare(ours, invitation, now: now)
-    } else if makeRoom(for: invitation, now: now) {
+    } else if let due = held.due(of: arrived, beside: open.call(with: invitation.from), now: now) {
+      held.append(arrived, until: due)
+    } else if makeRoom(for: arrived, now: now) {
       ring(invitation, now: now)
     } else {
       refuse(invitation, .busy, now: now)
     }
-    updateDeadline()
   }
 
   /// What this side has sent to `peer` and what does not ring yet at that program of it.
   private func ownInvitation(to peer: PeerID, _ presence: PresenceID) -> OpenCall? {
-    guard let call = openCall(with: peer).flatMap({ open[$0] }) else { return nil }
-    return call.outgoing?.rings(at: presence) == false ? call : nil
+    open.call(with: peer).flatMap { $0.outgoing?.rings(at: presence) == false ? $0 : nil }
   }
 
   private mutating func drop(_ reason: IgnoredSignal) -> InviteAdmission {
@@ -95,19 +99,21 @@ extension CallLedger {
   ///
   /// An honest peer invites us only when it has no call with us. So a new invitation of a peer that
   /// we are in a call with says that this call is dead over there (its program was restarted): that
-  /// is believed when nothing was heard in the old call for 4 s, and of an invitation that still
-  /// rings when it is 3 s old. Sooner it is answered "busy", so that a flood does not ring twice,
-  /// and a message held back by the network does not end a live call.
-  private mutating func makeRoom(for invitation: Invitation, now: Instant) -> Bool {
-    guard let callID = openCall(with: invitation.from), let call = open[callID] else {
+  /// is believed when nothing was heard in the old call for 1.5 s, and of an invitation that still
+  /// rings when it is 3 s old. Otherwise it is answered "busy": a flood does not ring twice, none
+  /// takes the place of another program that lives, and a message held back by the network does
+  /// not end a live call.
+  private mutating func makeRoom(for arrived: ArrivedInvitation, now: Instant) -> Bool {
+    let invitation = arrived.invitation
+    guard let call = open.call(with: invitation.from) else {
       return room > 0 || endStranger(for: invitation, now: now)
     }
+    let callID = call.callID
     if call.incoming?.canBeRecalled(after: policy.recallAfter, now: now) == true {
-      let isOther = call.caller != invitation.presence
-      if let action = open[callID]?.incoming?.giveWayToRecall(byOther: isOther) {
-        apply(action, to: callID, now: now)
-      }
-    } else if call.ongoing?.isSilent(now: now) == true {
+      let action = open[callID]?.incoming?.giveWayToRecall(
+        byOther: call.caller != invitation.presence)
+      if let action { apply(action, to: callID, now: now) }
+    } else if let ongoing = call.ongoing, now >= ongoing.deadAt(arrived) {
       let outcome: CallOutcome = call.state == .connected ? .lost : .unreachable
       endOpen(callID, CallEnding(outcome, .recalled), now: now)
     }
@@ -118,31 +124,25 @@ extension CallLedger {
   private mutating func endStranger(for invitation: Invitation, now: Instant) -> Bool {
     guard familiars.contains(invitation.from) else { return false }
     for call in open.calls where call.incoming != nil && !familiars.contains(call.peer) {
-      if let action = open[call.callID]?.incoming?.reject(.busy, .empty) {
-        apply(action, to: call.callID, now: now)
-      }
+      let action = open[call.callID]?.incoming?.reject(.busy, .empty)
+      if let action { apply(action, to: call.callID, now: now) }
       return open[call.callID] == nil
     }
     return false
   }
 
   private mutating func ring(_ invitation: Invitation, now: Instant) {
-    var call = OpenCall(invitation.callID, invitation.from, .callee, zero: now)
-    let incoming = IncomingInvitation(
-      ringTimeout: invitation.ringTimeout, isFamiliar: familiars.contains(invitation.from),
-      policy: policy, now: now)
-    call.incoming = incoming
-    call.caller = invitation.presence
-    call.timeline.append(.delivered, now: now)
+    let isFamiliar = familiars.contains(invitation.from)
+    let call = OpenCall(ringing: invitation, isFamiliar: isFamiliar, policy: policy, now: now)
     open[call.callID] = call
-    send(incoming.ringing, about: call.callID)
-    if case .ringing(isPrepared: true) = incoming.ringing { seekPath(call.callID) }
+    if let ringing = call.incoming?.ringing { send(ringing, about: call.callID) }
+    if policy.preparesOnRinging(isFamiliar: isFamiliar) { seekPath(call.callID) }
     notify(.incoming(call.callID, from: call.peer))
     notify(.stateChanged(call.callID, .calling, .remoteCall))
   }
 
   /// REJECT, without a ring.
-  private mutating func refuse(_ invitation: Invitation, _ reason: CallReason, now: Instant) {
+  mutating func refuse(_ invitation: Invitation, _ reason: CallReason, now: Instant) {
     let word = CallSignal.reject(reason, .empty)
     ended.append(
       EndedCall(

@@ -19,6 +19,9 @@ extension CallLedger {
     } else if open[callID] != nil {
       handleOpen(signal, callID, from: presence, now: now)
     } else {
+      if signal.endsCall, let arrived = held.remove(callID) {
+        refuse(arrived.invitation, .busy, now: now)
+      }
       handleEnded(signal, callID, peer, from: presence, now: now)
     }
     updateDeadline()

@@ -16,6 +16,7 @@ package struct CallLedger: Sendable {
   var open = OpenCalls()
   var ended = EndedCalls()
   var elsewhere = ElsewhereNotices()
+  var held = HeldInvitations()
   var filter: InviteFilter
   /// Who is no stranger.
   package var familiars = Familiars()
@@ -51,11 +52,11 @@ package struct CallLedger: Sendable {
 
   /// The call that is open with `peer`: one at most.
   package func openCall(with peer: PeerID) -> CallID? {
-    open.calls.first { $0.peer == peer }?.callID
+    open.call(with: peer)?.callID
   }
 
   package func peer(of callID: CallID) -> PeerID? {
-    open[callID]?.peer ?? ended[callID]?.peer
+    open[callID]?.peer ?? ended[callID]?.peer ?? held.peer(of: callID)
   }
 
   /// Whether the last word of an ended call is still being delivered.
@@ -70,6 +71,7 @@ package struct CallLedger: Sendable {
   /// Does whatever is due. Harmless when nothing is.
   package mutating func handleTimeout(now: Instant) {
     for callID in openCallIDs { handleTimeout(callID, now: now) }
+    while let invitation = held.popDue(now: now) { admit(invitation, now: now) }
     ended.handleTimeout(now: now, &actions)
     elsewhere.handleTimeout(now: now, &actions)
     updateDeadline()
@@ -92,6 +94,7 @@ package struct CallLedger: Sendable {
   mutating func updateDeadline() {
     var deadline: Instant?
     for call in open.calls { deadline = earliest(deadline, call.nextDeadline) }
+    deadline = earliest(deadline, held.nextDeadline)
     nextDeadline = earliest(
       deadline, earliest(ended.nextDeadline, elsewhere.nextDeadline))
   }
@@ -112,17 +115,11 @@ package struct CallLedger: Sendable {
   mutating func endOpen(_ callID: CallID, _ ending: CallEnding, now: Instant) {
     guard let call = open.remove(callID) else { return }
     if call.hasStartedMedia { act(.stopMedia(call.callID)) }
-    let repeatsAccept = call.ongoing?.isAcceptPending ?? false
-    var policy = policy
-    policy.answersEndedFor = max(policy.answersEndedFor, call.absence)
-    ended.append(
-      EndedCall(
-        call.callID, peer: call.peer, lastWord: ending.lastWord, answer: call.answer,
-        others: (call.outgoing?.ringing ?? [], call.decision), repeatsAccept: repeatsAccept,
-        isStranger: call.incoming != nil && !familiars.contains(call.peer), policy: policy,
-        now: now), &actions)
+    let isFamiliar = familiars.contains(call.peer)
+    let over = EndedCall(call, ending.lastWord, isFamiliar: isFamiliar, policy: policy, now: now)
+    ended.append(over, &actions)
     if let lastWord = ending.lastWord {
-      if repeatsAccept { act(.send(.accept, call.callID, to: call.peer, .both)) }
+      if over.repeatsAccept { act(.send(.accept, call.callID, to: call.peer, .both)) }
       act(.send(lastWord, call.callID, to: call.peer, .both))
     } else {
       act(.close(call.callID))

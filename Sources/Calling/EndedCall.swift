@@ -72,6 +72,19 @@ package struct EndedCall: Sendable {
     deadlines.set(.erase, at: now + policy.answersEndedFor)
   }
 
+  /// Of a call that was open.
+  init(
+    _ call: OpenCall, _ lastWord: CallSignal?, isFamiliar: Bool, policy: CallPolicy, now: Instant
+  ) {
+    var policy = policy
+    policy.answersEndedFor = max(policy.answersEndedFor, call.absence)
+    self.init(
+      call.callID, peer: call.peer, lastWord: lastWord, answer: call.answer,
+      others: (call.outgoing?.ringing ?? [], call.decision),
+      repeatsAccept: call.ongoing?.isAcceptPending ?? false,
+      isStranger: call.incoming != nil && !isFamiliar, policy: policy, now: now)
+  }
+
   // MARK: Inputs
 
   /// - Parameter presence: At the caller the callee's program that says it.

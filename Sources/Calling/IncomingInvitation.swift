@@ -118,3 +118,60 @@ package struct IncomingInvitation: Sendable {
     deadlines.cancelAll()
   }
 }
+
+/// An invitation, and what our clock says of it.
+struct ArrivedInvitation: Sendable {
+  let invitation: Invitation
+  let arrival: Instant
+  /// How old it was then by the rendezvous' clock, from 0.
+  let age: Duration
+
+  /// - Parameter rendezvousNow: What the rendezvous' clock shows, in ms.
+  init(_ invitation: Invitation, rendezvousNow: UInt64, now: Instant) {
+    self.invitation = invitation
+    let age = max(rendezvousNow, invitation.createdMilliseconds) - invitation.createdMilliseconds
+    self.age = .milliseconds(Int64(clamping: age))
+    arrival = now
+  }
+}
+
+/// Invitations of peers that we are in a call with, one of each, while it shows whether that call
+/// goes on: another program of the peer may invite, or it was started anew
+/// (docs/protocol/calling.md §3).
+struct HeldInvitations: Sendable {
+  private var entries: [(arrived: ArrivedInvitation, due: Instant)] = []
+
+  var nextDeadline: Instant? { entries.reduce(nil) { earliest($0, $1.due) } }
+
+  func peer(of callID: CallID) -> PeerID? {
+    entries.first { $0.arrived.invitation.callID == callID }?.arrived.invitation.from
+  }
+
+  /// When an invitation is looked at again; `nil` = it can be answered.
+  func due(of arrived: ArrivedInvitation, beside call: OpenCall?, now: Instant) -> Instant? {
+    guard let ongoing = call?.ongoing, ongoing.isFollowed(by: arrived),
+      !ongoing.isProven(since: arrived.arrival), now < ongoing.deadAt(arrived),
+      !entries.contains(where: { $0.arrived.invitation.from == call?.peer })
+    else { return nil }
+    return min(ongoing.deadAt(arrived), now + Self.pace)
+  }
+
+  mutating func append(_ arrived: ArrivedInvitation, until due: Instant) {
+    entries.append((arrived, due))
+  }
+
+  mutating func popDue(now: Instant) -> ArrivedInvitation? {
+    guard let index = entries.firstIndex(where: { $0.due <= now }) else { return nil }
+    return entries.remove(at: index).arrived
+  }
+
+  mutating func remove(_ callID: CallID) -> ArrivedInvitation? {
+    guard let index = entries.firstIndex(where: { $0.arrived.invitation.callID == callID }) else {
+      return nil
+    }
+    return entries.remove(at: index).arrived
+  }
+
+  /// From one look to the next: a call that goes on has proven itself by then.
+  private static let pace = Duration.milliseconds(300)
+}

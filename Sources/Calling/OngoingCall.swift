@@ -26,6 +26,7 @@ package struct OngoingCall: Sendable {
 
   private let role: CallRole
   private let policy: CallPolicy
+  private let begin: Instant
   private var state = State.connecting
   private var deadlines = Deadlines<Timer>()
   /// The callee's ACCEPT, until CONFIRM or RECEIPT; `nil` at the caller.
@@ -48,6 +49,7 @@ package struct OngoingCall: Sendable {
   package init(_ role: CallRole, hasPath: Bool, policy: CallPolicy = .standard, now: Instant) {
     self.role = role
     self.policy = policy
+    begin = now
     self.hasPath = hasPath
     isConfirmed = role == .caller
     acceptance = role == .callee ? Delivery(now: now) : nil
@@ -186,10 +188,18 @@ package struct OngoingCall: Sendable {
   /// Whether the caller may not know yet that we accepted.
   package var isAcceptPending: Bool { acceptance?.isPending ?? false }
 
-  /// Whether the peer has been silent long enough to be believed dead when it calls again.
-  package func isSilent(now: Instant) -> Bool {
-    now >= liveness.lastProof + policy.interruptedAfter
+  /// Until when nothing may be heard for this call to be believed dead at a peer that calls again.
+  func deadAt(_ again: ArrivedInvitation) -> Instant {
+    liveness.lastProof + (isFollowed(by: again) ? policy.deadAfter : policy.interruptedAfter)
   }
+
+  /// Whether an invitation was made when this call was there already.
+  func isFollowed(by again: ArrivedInvitation) -> Bool {
+    again.arrival - begin >= again.age + Self.clockTolerance
+  }
+
+  /// Whether the peer has shown since then that the call goes on.
+  func isProven(since arrival: Instant) -> Bool { liveness.lastProof > arrival + Self.straggler }
 
   package var nextDeadline: Instant? {
     state == .finished ? nil : earliest(deadlines.next, acceptance?.nextDeadline)
@@ -225,7 +235,7 @@ package struct OngoingCall: Sendable {
     if now >= last + lostAfter {
       return end(CallEnding(.lost, .peerLost, lastWord: .hangUp(.noPath, .empty)))
     }
-    guard isSilent(now: now) else {
+    guard now >= last + policy.interruptedAfter else {
       deadlines.set(.silence, at: last + policy.interruptedAfter)
       return nil
     }
@@ -253,6 +263,10 @@ package struct OngoingCall: Sendable {
     return .end(ending)
   }
 
+  /// Of the rendezvous' clock as two programs know it.
+  private static let clockTolerance = Duration.seconds(1)
+  /// What a program sent before it died may come so much later than its next invitation.
+  private static let straggler = Duration.milliseconds(200)
   /// On the path, after the first ACCEPT there; doubles.
   private static let firstAcceptRepeat = Duration.milliseconds(20)
   private static let longestAcceptRepeat = Duration.milliseconds(320)

@@ -30,6 +30,15 @@ struct OpenCall: Sendable {
     timeline = CallTimeline(zero: zero)
   }
 
+  /// One that rings from now on.
+  init(ringing invitation: Invitation, isFamiliar: Bool, policy: CallPolicy, now: Instant) {
+    self.init(invitation.callID, invitation.from, .callee, zero: now)
+    incoming = IncomingInvitation(
+      ringTimeout: invitation.ringTimeout, isFamiliar: isFamiliar, policy: policy, now: now)
+    caller = invitation.presence
+    timeline.append(.delivered, now: now)
+  }
+
   var state: CallState {
     guard let ongoing else { return .calling }
     return ongoing.isConnected ? .connected : .connecting

@@ -1,3 +1,4 @@
+import Primitives
 import Wire
 
 /// The calls that are not over, few enough to be looked through one by one.
@@ -29,6 +30,9 @@ struct OpenCalls: Sendable {
     for (index, call) in calls.enumerated() where call.callID == callID { return index }
     return nil
   }
+
+  /// One at most.
+  func call(with peer: PeerID) -> OpenCall? { calls.first { $0.peer == peer } }
 
   /// Takes a call out.
   mutating func remove(_ callID: CallID) -> OpenCall? {

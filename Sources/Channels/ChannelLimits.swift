@@ -24,6 +24,11 @@ package struct ChannelLimits: Sendable {
   package var requestBurst = 200
   /// The pace of the same.
   package var requestsPerSecond = 50
+  /// Pages of the roster, and messages of changes, that one member draws at once: the roster of a
+  /// whole channel twice. More are not answered: its next SYNC asks again.
+  package var pageBurst = 128
+  /// The pace of the same: 640 members or changes a second, at most 29 kB.
+  package var pagesPerSecond = 10
   /// ROLE of one member that changes something, at once: there and back twice. Each is told to all.
   package var roleBurst = 4
   /// The pace of the same: clients ask again after `repetition`.

@@ -155,14 +155,64 @@ import Wire
   }
 
   @Test
-  func `the same peer again, while it was heard lately: busy; after four silent seconds: rings`()
-    throws
-  {
+  func `the same peer again: rings once its call was silent for one and a half seconds`() throws {
+    for silence in [100, 1_400, 1_500, 10_000] as [Int64] {
+      var party = try Party.connected()
+      party.wait(.seconds(3))
+      party.ledger.handle(.audio, id(5), now: party.now)
+      party.wait(.milliseconds(silence))
+      _ = party.actions()
+      party.invited(id(8), from: bob)
+      // Which may be told by one more packet of before.
+      if silence == 100 { party.ledger.handle(.audio, id(5), now: party.now) }
+      party.wait(.milliseconds(max(0, 1_499 - silence)))
+      #expect(party.sent().isEmpty == (silence < 1_500))
+      party.wait(.milliseconds(silence == 100 ? 101 : 1))
+      #expect(party.ledger.openCallID == id(8), "\(silence)")
+    }
+  }
+
+  @Test func `the same peer again, whose call goes on: busy within a third of a second`() throws {
     var party = try Party.connected()
-    party.wait(.milliseconds(3_999))
+    party.wait(.seconds(3))
+    party.ledger.handle(.answer, id(5), now: party.now)
+    party.invited(id(8), from: bob)
+    for _ in 0..<7 {
+      party.ledger.handle(.answer, id(5), now: party.now)
+      party.wait(.milliseconds(50))
+    }
+    #expect(party.sent() == [.reject(.busy, .empty)])
+    #expect(party.ledger.openCallID == id(5))
+    // Also where it sends nothing but an answer each second.
+    for second in 1...5 {
+      party.ledger.handle(.answer, id(5), now: party.now)
+      party.invited(id(UInt8(10 + second)), from: bob)
+      party.wait(.milliseconds(1_100))
+    }
+    party.ledger.handle(.answer, id(5), now: party.now)
+    party.wait(.seconds(1))
+    #expect(party.ledger.openCallID == id(5))
+  }
+
+  @Test func `who gives up while it is looked whether its call goes on does not ring`() throws {
+    var party = try Party.connected()
+    party.wait(.seconds(3))
+    party.ledger.handle(.audio, id(5), now: party.now)
+    party.invited(id(8), from: bob)
+    party.hears(.invite, id(8), from: bob)
+    #expect(party.sent().isEmpty)
+    party.hears(.cancel(.userCancelled), id(8), from: bob)
+    #expect(party.sent().contains(.receipt(of: .cancel)))
+    party.wait(.seconds(3))
+    #expect(party.ledger.openCallID == id(5))
+  }
+
+  @Test func `an invitation older than the call ends it after four silent seconds`() throws {
+    var party = try Party.connected()
+    party.wait(.milliseconds(900))
     party.invited(id(7), from: bob)
     #expect(party.sent() == [.reject(.busy, .empty)])
-    party.wait(.milliseconds(1))
+    party.wait(.milliseconds(3_100))
     party.invited(id(8), from: bob)
     let events = party.events()
     #expect(events.contains(.incoming(id(8), from: bob)))

@@ -290,6 +290,39 @@ import Wire
     #expect(proof?.content == .proof(uid: 1) && commands.due == nil)
   }
 
+  @Test func `the roster of a full channel is drawn twice at once, then at a pace`() throws {
+    let limits = ChannelLimits()
+    var directory = ChannelDirectory(limits: limits, random: RandomSource(seed: 1))
+    let tea = try #require(ChannelIdentity("tea"))
+    let program = ChannelProgram(id: .zero, presence: PresenceID(rawValue: 1))
+    /// - Returns: How many pages were sent.
+    func ask(_ content: ChannelRequest.Content, _ now: Instant) -> Int {
+      directory.handle(
+        ChannelRequest(channel: tea.id, stay: 1, number: 0, content), from: program,
+        at: ChannelSource(host: 1, network: 1), mayCheck: true, unixMilliseconds: 1, now: now)
+      var count = 0
+      while let (_, notice) = directory.pollNotice() {
+        if case .roster = notice.content { count += 1 }
+      }
+      return count
+    }
+    let join = ChannelRequest.Content.join(ChannelJoin(role: .host, uid: 0, name: tea.name))
+    var pages = ask(join, Self.now)
+    // Nobody may draw it by JOIN instead.
+    for number in 0..<180 {
+      pages += ask(number % 2 == 0 ? join : .sync(RosterPosition()), Self.now)
+    }
+    #expect(pages == limits.pageBurst && directory.counters.requestsDropped == 181 - 128)
+    var later = 0
+    for step in 1...50 {
+      later += ask(.sync(RosterPosition()), Self.now + .milliseconds(Int64(step) * 100))
+    }
+    #expect((49...50).contains(later), "\(later)")
+    // Who asks what it has is answered all the same, and so stays in the channel.
+    #expect(ask(.sync(RosterPosition()), Self.now + .milliseconds(5_010)) == 0)
+    #expect(directory.memberCount == 1)
+  }
+
   @Test func `a member that floods is dropped, not served`() throws {
     var limits = ChannelLimits()
     limits.requestBurst = 5

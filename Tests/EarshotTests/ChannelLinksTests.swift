@@ -72,6 +72,36 @@ import Testing
     #expect(links.nextToDial(own: .host, now: now + .seconds(1))?.uid == 9)
   }
 
+  /// Who is in a call with a former stay can neither be called, nor call.
+  @Test(arguments: [3, 9, 5] as [UInt64])
+  func `the end of a former stay begins the calls anew that failed beside it`(who: UInt64) {
+    let now = Instant(nanoseconds: 0)
+    var links = ChannelLinks(own: Self.user(5, .host).id, checks: false)
+    links.add(Self.user(9, .host))
+    var former = Self.user(who, .host)
+    former.uid = 70
+    links.add(former)
+    let call = CallID(bytes: Array(repeating: 1, count: 16))
+    if who != 5 { links.begin(call, with: 70) }
+    for _ in 0..<4 { links.fail(9, now: now) }
+    #expect(links.nextToDial(own: .host, now: now + .milliseconds(3_900))?.uid != 9)
+    #expect(links.remove(70) == (who == 5 ? nil : call))
+    let isMeant = who != 3
+    #expect((links.nextToDial(own: .host, now: now)?.uid == 9) == isMeant)
+    // From there on it is spaced as at first.
+    links.fail(9, now: now)
+    #expect((links.nextRetry(own: .host) == now + .milliseconds(200)) == isMeant)
+  }
+
+  @Test func `a call of who joined anew is one of the new stay`() {
+    var links = ChannelLinks(own: Self.user(5, .host).id, checks: false)
+    links.add(Self.user(3, .host))
+    var newer = Self.user(3, .host)
+    newer.uid = 70
+    links.add(newer)
+    #expect(links.caller(newer.id, own: .host) == 70)
+  }
+
   @Test func `where tokens are needed nobody is linked whose token we have not checked`() {
     let now = Instant(nanoseconds: 0)
     var links = ChannelLinks(own: Self.user(5, .host).id, checks: true)

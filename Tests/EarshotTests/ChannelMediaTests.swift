@@ -113,8 +113,13 @@ import Testing
   @Test(.timeLimit(.minutes(1)))
   func `without a relay a stay that is to be by one is over`() async throws {
     let town = try await LoopbackTown()
-    var alice = try await MediaMember(town.alice, .host, .relayOnly)
+    var alice = try await MediaMember(town.alice, .host, .relay)
     #expect(await alice.end() == .noRelay)
+    // By the relay alone it is waited for: asked about twice, the stay goes on.
+    var patient = try await MediaMember(town.bob, .host, .relayOnly)
+    for _ in 0..<2 { #expect(await patient.relayMissing() == true) }
+    await patient.media.leave()
+    #expect(await patient.end() == .left)
     // The channel was left: it can be joined again.
     var again = try await MediaMember(town.alice, .host)
     #expect(await again.joined() != nil)

@@ -43,6 +43,16 @@ struct MediaMember {
     await first { if case .channel(.joined(let uid, _)) = $0 { uid } else { nil } }
   }
 
+  mutating func relayMissing() async -> Bool? {
+    await first {
+      switch $0 {
+      case .channel(.relayUnavailable): true
+      case .ended: false
+      default: nil
+      }
+    }
+  }
+
   mutating func firstFrame() async -> UInt32? {
     await first { if case .firstFrame(let uid) = $0 { uid } else { nil } }
   }

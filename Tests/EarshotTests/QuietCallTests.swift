@@ -33,6 +33,7 @@ extension CallTests {
       #expect((numbers.received.mos != nil) == hears)
       #expect((numbers.qualityRx > 0) == hears && (numbers.qualityTx > 0) == speaks)
       #expect(hears || numbers.received.concealedSamples == 0)
+      #expect((numbers.audio?.inbound.audibleDuration ?? 0 > 0) == hears)
     }
     #expect(calleeSpeaks || alice.qualityChanges == 0)
     #expect(callerSpeaks || bob.qualityChanges == 0)

@@ -75,6 +75,22 @@ struct JoinCommandTests {
   }
 
   /// It is called while nothing comes by the relay yet, and rejects: it has a seat there.
+  @Test func `where a relay is waited for it is said what is missing, once`() {
+    let now = Instant(nanoseconds: 0)
+    for way in [ChannelMedia.Way.relayOnly, .relay] {
+      var missing = MissingRelay()
+      let first = missing.words(way, now: now)
+      let isWaitedFor = way == .relayOnly
+      #expect(first?.contains("it is waited for") == isWaitedFor)
+      let soon = missing.words(way, now: now + .seconds(3))
+      #expect(soon == nil)
+      let late = missing.words(way, now: now + .seconds(12))
+      #expect((late?.contains("--relay-key") ?? false) == isWaitedFor)
+      let later = missing.words(way, now: now + .seconds(15))
+      #expect(later == nil)
+    }
+  }
+
   @Test func `who rejects a call is heard by the relay`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("mix.wav")

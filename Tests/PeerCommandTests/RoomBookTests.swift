@@ -6,7 +6,10 @@ import Testing
 @Suite struct RoomBookTests {
   private static func numbers(seconds: Double, packets: Int, lost: Int) -> CallStatistics {
     var numbers = Sample.statistics()
-    numbers.received.totalSamplesReceived = UInt64(seconds * 48_000)
+    // Half of it silence.
+    numbers.received.totalSamplesReceived = UInt64(seconds * 96_000)
+    numbers.audio = AudioDetails()
+    numbers.audio?.inbound.audibleDuration = seconds
     numbers.received.packetsReceived = packets
     numbers.received.packetsLost = lost
     return numbers

@@ -61,11 +61,13 @@ enum PlayoutCounting {
   ) {
     let count = AudioFormat.pullSampleCount
     statistics.totalSamplesReceived += UInt64(count)
-    var sum: Int64 = 0
+    var (sum, loudest) = (Int64(0), Int64(0))
     for index in 0..<(count * channels) {
       let sample = Int64(output[index])
       sum &+= sample &* sample
+      loudest = max(loudest, abs(sample))
     }
+    if loudest >= Int64(AudioFormat.audible) { statistics.audibleSamples += UInt64(count) }
     let square = Double(sum) / Double(count * channels) / (32_768 * 32_768)
     statistics.audioLevel = square.squareRoot()
     statistics.totalAudioEnergy += square * 0.005

@@ -80,6 +80,8 @@ package struct PlayoutStatistics: Sendable {
   package internal(set) var audioLevel: Double = 0
   /// Sum of squared levels times seconds.
   package internal(set) var totalAudioEnergy: Double = 0
+  /// Samples given out of pulls that were no silence (`AudioFormat.audible`).
+  package internal(set) var audibleSamples: UInt64 = 0
 
   package init() {}
 

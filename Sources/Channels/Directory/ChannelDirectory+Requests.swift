@@ -124,15 +124,12 @@ extension ChannelDirectory {
       tokenLife: life ?? ChannelWelcome.unlimited)
     send(.welcome(welcome), room.identity.id, to: arrival.program)
     let known = RosterPosition(epoch: join.epoch, revision: join.revision)
-    send(room.answer(to: known), room.identity.id, to: arrival.program)
+    let answer = rooms[place]?.answer(uid, to: known, limits, now: arrival.now)
+    send(answer, room.identity.id, to: arrival.program)
   }
 
   private mutating func refuse(_ arrival: Arrival, _ status: ChannelStatus) {
-    counters.refusals &+= 1
-    let request = arrival.request
-    send(
-      .result(ChannelResult(stay: request.stay, number: request.number, status: status)),
-      request.channel, to: arrival.program)
+    answer(arrival.request, status, to: arrival.program)
   }
 
   // MARK: - Members
@@ -150,12 +147,12 @@ extension ChannelDirectory {
     case .leave:
       remove(uid, .left, in: place, now: now)
     case .sync(let position):
-      guard let room = rooms[place] else { return }
       // Another node has had the channel meanwhile, and the program is a member of that life of it.
-      let isOther = program.isAway && position.epoch != room.epoch
-      send(
-        isOther ? .gone(stay: member.stay, .lost) : room.answer(to: position), request.channel,
-        to: program)
+      guard !program.isAway || position.epoch == rooms[place]?.epoch else {
+        return send(.gone(stay: member.stay, .lost), request.channel, to: program)
+      }
+      let answer = rooms[place]?.answer(uid, to: position, limits, now: now)
+      send(answer, request.channel, to: program)
     case .proof(let other):
       guard let other = rooms[place]?[other] else { return refuse(arrival, .unknownMember) }
       send(

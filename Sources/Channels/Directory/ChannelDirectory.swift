@@ -196,7 +196,9 @@ package struct ChannelDirectory: Sendable {
     }
   }
 
-  mutating func send(_ content: ChannelNotice.Content, _ channel: Bytes32, to: ChannelProgram) {
+  mutating func send(_ content: ChannelNotice.Content?, _ channel: Bytes32, to: ChannelProgram) {
+    // More than its share.
+    guard let content else { return counters.requestsDropped &+= 1 }
     guard outgoing.count - outgoingStart < limits.notices else {
       counters.noticesDropped &+= 1
       return

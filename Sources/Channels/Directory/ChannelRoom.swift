@@ -26,9 +26,10 @@ struct RoomMember {
   var grantedUntil: Instant?
   /// When its relay is told that it is no host any more: it has become audience.
   var hostingEnd: Instant?
-  /// All its requests, and those that change its role.
+  /// All its requests, those that change its role, and those that draw a part of the roster.
   var meter = RequestMeter()
   var roleMeter = RequestMeter()
+  var pageMeter = RequestMeter()
 
   var uid: UInt32 { stated.uid }
 
@@ -185,12 +186,23 @@ struct ChannelRoom {
     log.append(change)
   }
 
-  /// What a client that knows `position` lacks (docs/protocol/channels.md §4).
-  func answer(to position: RosterPosition) -> ChannelNotice.Content {
+  /// What a member that knows `position` lacks (docs/protocol/channels.md §4); `nil` where it has
+  /// drawn more than its share.
+  mutating func answer(
+    _ uid: UInt32, to position: RosterPosition, _ limits: ChannelLimits, now: Instant
+  ) -> ChannelNotice.Content? {
+    guard position != RosterPosition(epoch: epoch, revision: revision) else {
+      return .head(epoch: epoch, revision: revision)
+    }
+    let isPaced = self[uid]?.pageMeter.admit(
+      perSecond: limits.pagesPerSecond, burst: limits.pageBurst, nanoseconds: now.nanoseconds)
+    return isPaced == true ? answer(to: position) : nil
+  }
+
+  private func answer(to position: RosterPosition) -> ChannelNotice.Content {
     guard position.after == 0, position.epoch == epoch, position.revision <= revision else {
       return .roster(page(after: position.after))
     }
-    if position.revision == revision { return .head(epoch: epoch, revision: revision) }
     return changes(after: position.revision) ?? .roster(page(after: 0))
   }
 

@@ -41,6 +41,7 @@ extension AudioDetails.Inbound {
     totalProcessingDelay = (playout.jitterBufferDelay + numbers.account.pullNanoseconds) / 1e9
     totalAudioEnergy = playout.totalAudioEnergy
     totalSamplesDuration = playout.totalSamplesDuration
+    audibleDuration = Double(playout.audibleSamples) / 48_000
     delayedPacketOutageSamples = playout.delayedPacketOutageSamples
     relativePacketArrivalDelay = playout.relativePacketArrivalDelay / 1e9
     jitterBufferFlushes = playout.restarts

@@ -35,6 +35,9 @@ public struct AudioDetails: Sendable, Equatable {
     public var totalAudioEnergy = 0.0
     /// Seconds of sound given out.
     public var totalSamplesDuration = 0.0
+    /// Those of them that were no silence: with a peak of −54 dBFS or more in 5 ms. Noise that is
+    /// made up while nothing comes is below it.
+    public var audibleDuration = 0.0
     /// Samples made up for packets that came after all, but too late.
     public var delayedPacketOutageSamples: UInt64 = 0
     /// Sum over packets of how much later they came than the fastest of late.

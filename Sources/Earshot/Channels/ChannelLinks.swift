@@ -96,7 +96,11 @@ package struct ChannelLinks {
 
   /// - Returns: The call with it, which is to end.
   package mutating func remove(_ uid: UInt32) -> CallID? {
-    index(of: uid).flatMap { links.remove(at: $0).call }
+    guard let index = index(of: uid) else { return nil }
+    let (link, own) = (links.remove(at: index), own)
+    // What failed may have failed because the other end was still in a call with a former stay.
+    retry { link.user.id == own || $0.user.id == link.user.id }
+    return link.call
   }
 
   // MARK: - Calls
@@ -116,11 +120,12 @@ package struct ChannelLinks {
     }?.user
   }
 
-  /// The uid of a member who may call us.
+  /// The uid of a member who may call us. Of several with one identity it is who came last: the
+  /// others may be former stays.
   ///
   /// - Parameter isSeatless: It says that the relay has no room for it: it calls everybody.
   package func caller(_ id: PeerID, own role: ChannelRole, isSeatless: Bool = false) -> UInt32? {
-    links.first {
+    links.last {
       $0.user.id == id && (isSeatless || !isFirst(id)) && id != own && isWanted($0, role)
     }?.user.uid
   }
@@ -159,7 +164,11 @@ package struct ChannelLinks {
   /// called at once, and soon again.
   package mutating func retryAll() {
     isHurried = true
-    for index in links.indices where links[index].call == nil {
+    retry { _ in true }
+  }
+
+  private mutating func retry(_ isMeant: (Link) -> Bool) {
+    for index in links.indices where links[index].call == nil && isMeant(links[index]) {
       links[index].failures = 0
       links[index].retry = .zero
     }

@@ -9,9 +9,11 @@ extension ChannelMedia {
     case auto
     /// By calls alone.
     case mesh
-    /// By a relay; calls are made only while it is lost.
+    /// By a relay; calls are made only while it is lost. Where the rendezvous knows of none at the
+    /// beginning, it is over (`ChannelMediaEnd.noRelay`).
     case relay
-    /// By the relay or not at all: no member learns the own addresses. Set
+    /// By the relay or not at all: no member learns the own addresses. While there is no relay it
+    /// is waited for (`ChannelStep.relayUnavailable`). Set
     /// `Configuration.pathPolicy` to `prepareOnAccept` with it: calls that ring tell none then.
     case relayOnly
 

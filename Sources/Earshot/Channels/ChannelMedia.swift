@@ -188,8 +188,8 @@ public actor ChannelMedia {
       await muteRelay(uid, nil)
     case .audienceLeft(let uid, _): await muteRelay(uid, nil)
     case .stateChanged(.failed, let reason): await end(.channelFailed(reason))
-    // One that is gone for a while is asked for again, and the members talk host to host.
-    case .relayUnavailable where options.way.isByRelay && relayed == nil && !way.callsAll:
+    // One that is gone for a while is asked for again; by `relayOnly` it is so from the beginning.
+    case .relayUnavailable where options.way == .relay && relayed == nil && !way.callsAll:
       await end(.noRelay)
     case .left: isOver = true
     default: break

@@ -37,7 +37,7 @@ public enum ChannelMediaEnd: Sendable, Equatable {
   case left
   /// The channel is over for this endpoint (`ChannelStep.stateChanged`, `failed`).
   case channelFailed(ChannelReason)
-  /// The way is to be by a relay, and the rendezvous knows of none.
+  /// The way is `relay`, and the rendezvous knows of none.
   case noRelay
   /// The way is to be by a relay, and it has no room.
   case relayFull

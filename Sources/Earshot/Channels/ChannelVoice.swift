@@ -1,3 +1,4 @@
+internal import Audio
 internal import Primitives
 internal import Reactor
 internal import Synchronization
@@ -107,8 +108,8 @@ final class ChannelVoice: Sendable {
 
   /// Noise that is made up while nothing comes does not count as heard.
   private static func isAudible(_ samples: borrowing [Int16], _ count: Int) -> Bool {
-    for index in 0..<min(count, samples.count) where abs(Int(samples[index])) >= audible {
-      return true
+    for index in 0..<min(count, samples.count) {
+      if abs(Int(samples[index])) >= AudioFormat.audible { return true }
     }
     return false
   }
@@ -120,8 +121,6 @@ final class ChannelVoice: Sendable {
 
   /// What a level is while nothing is heard, in dB below full scale.
   static let silence = -90.0
-  /// −54 dBFS.
-  private static let audible = 64
   /// A level is shown for so long after the last samples.
   private static let freshness = Duration.milliseconds(300)
 

@@ -52,7 +52,7 @@ struct PairBinding {
 
   /// The next PAIR that is due.
   ///
-  /// - Parameter hasPairs: Whether the rendezvous names relays for pairs.
+  /// - Parameter hasPairs: Whether the rendezvous may name relays for pairs.
   mutating func pollRequest(
     to peer: PeerID, of call: CallID, hasPairs: Bool, now: Instant
   ) -> PairRequest? {

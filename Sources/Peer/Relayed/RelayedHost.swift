@@ -22,7 +22,7 @@ struct RelayedHost {
   struct Past {
     fileprivate(set) var leftOut: UInt16 = 0
     fileprivate(set) var isSilent = false
-    fileprivate var last: (mediaTime: UInt16, steps: UInt16, at: Instant)?
+    fileprivate var last: (mediaTime: UInt16, steps: UInt16, at: Instant, leftOut: UInt16)?
     /// When it was known last that a call brings it, and for how many nanoseconds one did since
     /// the last frame.
     fileprivate var call: (at: Instant, time: UInt64)?
@@ -92,20 +92,23 @@ struct RelayedHost {
     }
     past.call = nil
     isLastOfOther = false
-    past.last = (label.mediaTime, steps, now)
+    past.last = (label.mediaTime, steps, now, past.leftOut)
     past.isSilent = label.isSilent
   }
 
-  /// A gap has ended. What of it is not loss, and the relay has said nothing of?
+  /// A gap has ended. What of it is not loss, and the relay has said nothing of? What a call has
+  /// brought meanwhile is none.
   private mutating func countLeftOut(
     _ missing: UInt16, since last: Instant, length: UInt16, lastOther: Instant?, now: Instant
   ) {
-    guard isLastOfOther || leftOutBefore == nil else { return }
     let brought = (past.call?.time ?? 0) / 10_000_000 / UInt64(length)
-    var left = min(missing, UInt16(clamping: brought))
-    if isLastOfOther ? isSilent : isGuessed(since: last, lastOther: lastOther, now: now) {
-      left = missing
-    }
+    // In the same session the relay has said what it did not send.
+    let isSaid = !isLastOfOther && leftOutBefore != nil
+    let said = isSaid ? past.leftOut &- (past.last?.leftOut ?? past.leftOut) : 0
+    var left = min(missing - min(missing, said), UInt16(clamping: brought))
+    let isGuess =
+      isLastOfOther ? isSilent : isGuessed(since: last, lastOther: lastOther, now: now)
+    if !isSaid, isGuess { left = missing }
     past.leftOut &+= left
     if let before = leftOutBefore { leftOutBefore = before &+ left }
   }

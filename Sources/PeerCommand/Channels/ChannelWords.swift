@@ -213,3 +213,31 @@ package struct RoomNames {
   /// The pins are read no more often: a thousand may come at once.
   private static let pace = Duration.seconds(2)
 }
+
+/// What is said while no relay is registered with the rendezvous: once that it is so, and where it
+/// is waited for, later what is to be done. Pure.
+package struct MissingRelay {
+  private var since: Instant?
+  private var hasAdvised = false
+
+  package init() {}
+
+  /// The rendezvous has answered that it knows of none.
+  package mutating func words(_ way: ChannelMedia.Way, now: Instant) -> String? {
+    let isWaitedFor = way == .relayOnly
+    guard let since else {
+      self.since = now
+      return "No relay is registered with the rendezvous\(isWaitedFor ? "; it is waited for" : "")."
+    }
+    guard isWaitedFor, !hasAdvised, now >= since + Self.patience else { return nil }
+    hasAdvised = true
+    return """
+      Still no relay, and nobody is heard. One that runs is named by --rendezvous of earshot-relay, \
+      with its ID in the file of --relay-key of earshot-rendezvous. Without --relay-only members \
+      are called host to host.
+      """
+  }
+
+  /// A relay that is started together with the rendezvous is registered by then.
+  private static let patience = Duration.seconds(10)
+}

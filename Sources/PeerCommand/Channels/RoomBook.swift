@@ -11,7 +11,7 @@ package struct RoomBook {
     package var uid: UInt32?
     /// It was there when we left.
     package var isThere = false
-    /// Seconds of sound.
+    /// Seconds of sound, silence apart.
     package var heard = 0.0
     package var packets = 0
     /// Before any repair, and of these what nothing brought in time.
@@ -68,7 +68,7 @@ package struct RoomBook {
     entries[index].uid = uid ?? entries[index].uid
     entries[index].isThere = isThere
     guard let received = numbers?.received else { return }
-    let seconds = Double(received.totalSamplesReceived) / 48_000
+    let seconds = numbers?.audio?.inbound.audibleDuration ?? 0
     entries[index].heard += seconds
     entries[index].packets += received.packetsReceived + received.packetsLost
     entries[index].lost += received.packetsLost

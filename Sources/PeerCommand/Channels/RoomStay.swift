@@ -15,7 +15,7 @@ final class RoomStay {
   private(set) var closing: (reason: ChannelReason, at: Instant)?
   private(set) var code = ExitCode.done
   private(set) var isOver = false
-  private var isRelayKnownMissing = false
+  private var missingRelay = MissingRelay()
   private(set) var isMuted = false
   private(set) var isVideoMuted = false
 
@@ -39,12 +39,15 @@ final class RoomStay {
 
   /// A step of the channel, before `media` has it.
   func handleStep(_ step: ChannelStep) {
-    let isKnown = step == .relayUnavailable && isRelayKnownMissing
     switch step {
     case .userJoined(let user, _), .audienceJoined(let user): names.add(user)
     default: break
     }
-    if !isKnown, let words = ChannelWords.sentence(step, in: channel.name, names) {
+    let words =
+      step == .relayUnavailable
+      ? missingRelay.words(command.way, now: SystemClock.now)
+      : ChannelWords.sentence(step, in: channel.name, names)
+    if let words {
       let console = session.console
       if step.isUpToOthers { console.sayOfOthers(words) } else { console.say(words) }
     }
@@ -57,7 +60,6 @@ final class RoomStay {
     case .audienceLeft(let uid, _): names.remove(uid)
     case .roleChanged(_, let new): role = new
     case .stateChanged(.failed, let reason): fail(reason, ChannelWords.code(of: reason))
-    case .relayUnavailable: isRelayKnownMissing = true
     default: break
     }
   }
@@ -98,7 +100,7 @@ final class RoomStay {
     RelayLine.write(channel.name, step, to: session.lines)
     switch step {
     case .connected:
-      isRelayKnownMissing = false
+      missingRelay = MissingRelay()
       session.console.say("Audio goes by a relay, sealed for the members.")
     case .lost:
       let meanwhile = command.way == .relayOnly ? "it is waited for" : "host to host meanwhile"

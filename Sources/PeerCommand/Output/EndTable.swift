@@ -115,7 +115,7 @@ package enum EndTable {
     _ numbers: CallStatistics, _ file: String?
   ) -> [(title: String, text: String)] {
     let received = numbers.received
-    let seconds = Double(received.totalSamplesReceived) / 48_000
+    let seconds = numbers.audio?.inbound.audibleDuration ?? 0
     var rows: [(title: String, text: String)] = []
     let saved = file.map { ", saved in \($0)" } ?? ""
     rows.append(

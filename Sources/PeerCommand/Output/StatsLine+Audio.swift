@@ -16,6 +16,7 @@ extension StatsLine {
     object.add("totalProcessingDelay", numbers.totalProcessingDelay)
     object.add("totalAudioEnergy", numbers.totalAudioEnergy)
     object.add("totalSamplesDuration", numbers.totalSamplesDuration)
+    object.add("earshotAudibleDuration", numbers.audibleDuration)
     object.add("earshotPacketsDuplicated", numbers.packetsDuplicated)
     object.add("earshotDelayedPacketOutageSamples", numbers.delayedPacketOutageSamples)
     object.add("earshotRelativePacketArrivalDelay", numbers.relativePacketArrivalDelay)

@@ -83,6 +83,9 @@ extension PairRequest {
     let answer: PairResult.Answer
     if !isAllowed {
       answer = .tooMany
+    } else if machine.settings.relayIDs.isEmpty {
+      // It does not ask again in this call.
+      answer = .noRelay
     } else if client == peer || !machine.limiter.credits.haveWritten(client, peer, now: now) {
       answer = .notKnown
     } else {

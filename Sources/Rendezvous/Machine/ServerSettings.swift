@@ -121,11 +121,9 @@ package struct ServerSettings: ~Copyable {
     key.map { TokenRule(key: $0, audience: "\(card.id)", service: nodes.map { "\($0.root)" }) }
   }
 
-  /// Whether a client that understands it is told that relays may forward for its calls; by a
-  /// relay, that it knows low streams.
-  func hasPairs(for abilities: ClientAbilities) -> Bool {
-    abilities.contains(.pairs) && (forwarding != nil || !relayIDs.isEmpty)
-  }
+  /// Whether a client that understands it is told that it may ask for relays for its calls: also
+  /// while there is none, as one may be named later. By a relay, that it knows low streams.
+  func hasPairs(for abilities: ClientAbilities) -> Bool { abilities.contains(.pairs) }
 
   /// Whether a member that understands it is told that it may send to all members at once.
   func hasChannelData(for abilities: ClientAbilities) -> Bool {

@@ -113,7 +113,7 @@ package struct ResponsePayload: Equatable, Sendable {
   package var tokenLife: UInt32
   /// Whether only the initiator's AUDIENCE learns of the session, as it asked.
   package var isForAudience: Bool
-  /// Whether the responder names relays for pairs, to an initiator that asked.
+  /// Whether the responder may name relays for pairs, to an initiator that asked.
   package var hasPairs: Bool
   /// Whether it is a relay that passes CHANNEL_DATA on, to an initiator that understands it.
   package var hasChannelData: Bool
@@ -227,7 +227,7 @@ package struct SessionTerms: Equatable, Sendable {
   package var tokenLife: UInt32
   /// Whether only the initiator's AUDIENCE learns of the session, as it asked.
   package var isForAudience: Bool
-  /// Whether the responder names relays for pairs, to an initiator that asked.
+  /// Whether the responder may name relays for pairs, to an initiator that asked.
   package var hasPairs: Bool
   /// Whether it is a relay that passes CHANNEL_DATA on, to an initiator that understands it.
   package var hasChannelData: Bool

@@ -203,6 +203,21 @@ import Wire
     #expect((7_800...8_400).contains(ended), "\(ended) ms")
   }
 
+  @Test(arguments: [Int64(0), 200, 1_000])
+  func `who dies in mid-call and calls again is connected within two seconds`(pause: Int64) throws {
+    let pair = TwoPeers()
+    _ = try pair.connect()
+    pair.world.run(.seconds(5))
+    pair.alice.crash()
+    pair.world.run(.milliseconds(pause))
+    pair.alice.start()
+    #expect(pair.world.run(atMost: .seconds(1)) { pair.alice.isRegistered })
+    pair.bob.habits.answer = .accept(after: .zero)
+    let again = try #require(pair.alice.call(.id(pair.bob.id)))
+    #expect(pair.world.run(atMost: .seconds(2)) { pair.isConnected(again) }, "\(pair.story)")
+    pair.expectHungUp()
+  }
+
   @Test func `a peer that dies in mid-call is lost after 20 s`() throws {
     let pair = TwoPeers()
     let call = try pair.connect()

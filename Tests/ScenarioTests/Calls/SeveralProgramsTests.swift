@@ -223,6 +223,18 @@ import Wire
   }
 
   /// Each is registered for its own call alone.
+  @Test func `a second program of somebody who talks is busy, and the talk goes on`() throws {
+    let home = Home()
+    home.other.habits.answer = .never
+    let call = try home.peers.connect()
+    home.world.run(.seconds(5))
+    let second = try #require(home.other.call(.id(home.alice.id)))
+    home.world.run(.seconds(1))
+    #expect(home.peers.outcome(of: second, at: home.other) == .busy)
+    #expect(home.peers.outcome(of: call, at: home.alice) == nil)
+    home.peers.expectHungUp()
+  }
+
   @Test func `two programs that call each other at once have one call`() throws {
     for seed in UInt64(1)...8 {
       let peers = TwoPeers(seed: seed, configure: { $0.presence = .calling })

@@ -101,13 +101,26 @@ struct RelayedHostTests {
     speak(300)
     #expect(host.leftOut == 50)
     speak(302)
-    // The same session: what the relay has not sent it has said.
+    // The same session: the relay had lost the line, and a call brought the whole.
+    bringByCall()
+    speak(402)
+    #expect(host.leftOut == 50 + 49)
+    // What the relay has not sent it has said: nothing counts twice.
+    bringByCall()
+    host.handleUnsent(30, isLeftOut: false)
+    speak(502)
+    #expect(host.leftOut == 50 + 49 + 49)
+    // What neither brought is lost.
+    speak(602)
+    #expect(host.leftOut == 50 + 49 + 49)
+  }
+
+  /// A call brings a second of it, and the relay nothing.
+  private mutating func bringByCall() {
     for _ in 0...4 {
       host.handleCall(now: now)
       now = now + .milliseconds(250)
     }
-    speak(402)
-    #expect(host.leftOut == 50)
   }
 
   @Test mutating func `a host with another number is counted from the beginning`() {
