@@ -45,7 +45,7 @@ package struct CallPolicy: Hashable, Sendable {
   /// caller who floods is heard once, one whose program was restarted can call again.
   package var recallAfter = Duration.seconds(3)
   /// An invitation of a peer that we are in a call with takes that call's place when nothing was
-  /// heard in it for so long. A peer that sends nothing proves itself each second and a round trip.
+  /// heard in it for so long, and sound had come until then; else after `interruptedAfter`.
   package var deadAfter = Duration.milliseconds(1500)
   /// Repeated signals of an ended call are answered for so long.
   package var answersEndedFor = Duration.seconds(60)

@@ -27,6 +27,13 @@ struct Liveness: Sendable {
     var awaitsAudio: Bool
   }
 
+  /// Sound came until nothing came any more. Where only answers came, each second and a round trip,
+  /// one that is lost says little.
+  var endedInSound: Bool { lastAudio.map { lastProof - $0 <= Self.soundGap } ?? false }
+
+  /// Frames of 60 ms that get lost eight in a row.
+  private static let soundGap = Duration.milliseconds(500)
+
   init(now: Instant) { lastProof = now }
 
   /// Whether `proof` ends an interruption.

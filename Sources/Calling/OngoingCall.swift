@@ -190,7 +190,8 @@ package struct OngoingCall: Sendable {
 
   /// Until when nothing may be heard for this call to be believed dead at a peer that calls again.
   func deadAt(_ again: ArrivedInvitation) -> Instant {
-    liveness.lastProof + (isFollowed(by: again) ? policy.deadAfter : policy.interruptedAfter)
+    let isSudden = isConnected && liveness.endedInSound && isFollowed(by: again)
+    return liveness.lastProof + (isSudden ? policy.deadAfter : policy.interruptedAfter)
   }
 
   /// Whether an invitation was made when this call was there already.

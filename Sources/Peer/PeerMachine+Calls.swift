@@ -183,8 +183,8 @@ extension PeerMachine {
     let reason: CallReason = ending == .violation ? .internalFailure : .userHungUp
     switch ending {
     case .remoteClose:
-      // In order only after HANGUP; without it the other side is gone all the same.
-      // (Before that, a hang-up reads as reason 6 anyway: calling.md §3.)
+      // In order only after HANGUP (calling.md §3); without it the other side is gone as well.
+      handleMessages(link, isLast: true, now: now)
       let isConnected = ledger.state(of: link.callID) == .connected
       let reason: CallReason = isConnected ? .none : .userCancelled
       ledger.handle(.hangUp(reason, .empty), link.callID, from: link.peer, now: now)
@@ -221,9 +221,9 @@ extension PeerMachine {
   }
 
   /// Hands the messages that came to whoever they are for. While half of the places for events are
-  /// taken the rest waits: no peer takes the place of what becomes of calls.
-  mutating func handleMessages(_ link: CallLink, now: Instant) {
-    let most = configuration.limits.unreadMessages
+  /// taken the rest waits: no peer takes the place of what becomes of calls. `isLast`: of all.
+  mutating func handleMessages(_ link: CallLink, isLast: Bool = false, now: Instant) {
+    let most = isLast ? 0 : configuration.limits.unreadMessages
     while hasRoomForWords, let event = link.association?.messages.poll(holding: most) {
       switch event {
       case .received(let stream, let bytes):
@@ -241,8 +241,7 @@ extension PeerMachine {
 
   private mutating func publishIfOwn(_ link: CallLink, _ tag: MessageTag, isDelivered: Bool) {
     guard link.session.removeApplicationTag(tag.rawValue) else { return }
-    publish(
-      .link(link.callID, .messageFinished(tag: tag.rawValue, isDelivered: isDelivered)))
+    publish(.link(link.callID, .messageFinished(tag: tag.rawValue, isDelivered: isDelivered)))
   }
 
   private mutating func handleMessage(
@@ -270,6 +269,7 @@ extension PeerMachine {
     case .confirm(let opening): confirm(opening, link, now: now)
     case .hangUp(let reason, let text, let words):
       link.words.theirEnding = words ?? link.words.theirEnding
+      handleMessages(link, isLast: true, now: now)
       ledger.handle(.hangUp(reason, text), link.callID, from: link.peer, now: now)
     case .mediaState(let media):
       ledger.handle(.mediaState(media), link.callID, from: link.peer, now: now)

@@ -95,15 +95,21 @@ package struct RedisConnection: ~Copyable {
   }
 
   /// Sees that all nodes of the server have one secret: the first of them leaves its mark.
-  package mutating func expectService(_ mark: [UInt8]) throws(RedisError) {
+  ///
+  /// - Parameter isNode: Else no mark is left.
+  package mutating func expectService(
+    _ mark: [UInt8], isNode: Bool = true
+  ) throws(RedisError) {
     let key = Array("earshot:2:service".utf8)
     for _ in 0..<2 {
       let known = try run([Array("GET".utf8), key])
       if case .failed = known { throw RedisError(known) }
       if let bytes = known.bytes, bytes != mark {
-        throw RedisError("its nodes have another --cluster-secret, and all need the same")
+        throw RedisError(
+          "its nodes have another --cluster-secret, and all need the same; if the first had a wrong "
+            + "one: redis-cli DEL earshot:2:service")
       }
-      if known.bytes != nil { return }
+      if known.bytes != nil || !isNode { return }
       // A server that is full has no room for it, and goes on without.
       _ = try run([Array("SET".utf8), key, mark, Array("NX".utf8)])
     }
@@ -119,8 +125,8 @@ package struct RedisConnection: ~Copyable {
     var warnings: [String] = []
     if lines.contains("aof_enabled:0") {
       warnings.append(
-        "Redis does not write names down (appendonly no): they are lost when it ends. Set "
-          + "appendonly yes.")
+        "Redis does not write each name down (appendonly no): what came since its last snapshot is "
+          + "lost when it ends. Set appendonly yes.")
     }
     for line in lines where line.hasPrefix("maxmemory_policy:") && !line.hasSuffix(":noeviction") {
       warnings.append(

@@ -109,10 +109,12 @@ struct RedisService: Sendable {
   let mark: [UInt8]
 
   /// A connection that knows the scripts, to a server whose nodes have the same secret.
-  func connect() throws(RedisError) -> RedisConnection {
+  ///
+  /// - Parameter isNode: Else it is a command, which leaves nothing there for nodes to heed.
+  func connect(isNode: Bool = true) throws(RedisError) -> RedisConnection {
     var connection = try RedisConnection.connect(address, password: password)
     try connection.loadScripts()
-    try connection.expectService(mark)
+    try connection.expectService(mark, isNode: isNode)
     return connection
   }
 }

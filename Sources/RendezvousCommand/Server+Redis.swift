@@ -49,7 +49,7 @@ extension Server {
       return .nobodys
     }
     do throws(RedisError) {
-      var connection = try service.connect()
+      var connection = try service.connect(isNode: false)
       let clock = try connection.run(["TIME"]).list?.first?.bytes ?? []
       guard let now = UInt64(String(decoding: clock, as: UTF8.self)) else {
         throw RedisError("its clock tells no time")

@@ -111,10 +111,12 @@ extension Server {
 
   /// The list of the nodes that this server is one of.
   ///
-  /// - Parameter present: The list that it has. One that is read again is of the same root and no
-  ///   older. It may leave this node out: its clients go to the others when they learn of that.
+  /// - Parameters:
+  ///   - present: The list that it has. One that is read again is of the same root and no older. It
+  ///     may leave this node out: its clients go to the others when they learn of that.
+  ///   - isShared: The node shares its memory with others.
   static func nodes(
-    _ options: ServeOptions, of id: PeerID, after present: NodeList? = nil
+    _ options: ServeOptions, of id: PeerID, after present: NodeList? = nil, isShared: Bool
   ) throws(ServeError) -> NodeList? {
     guard let path = options.nodes else { return nil }
     let list: NodeList
@@ -125,7 +127,7 @@ extension Server {
           "This node is not on the list in \(path): its ID is \(id).",
           advice: "Add it, and sign the list: earshot-rendezvous help root."))
     }
-    guard list.nodes.count == 1 || options.redis != nil else {
+    guard list.nodes.count == 1 || isShared else {
       throw .usage(
         UsageError(
           "The list in \(path) has \(list.nodes.count) nodes, and this node shares no memory with "

@@ -57,7 +57,7 @@ final class Server {
     var identity = try Self.identity(identityFile, random: &random)
     let card = try Self.startCard(of: &identity, identityFile)
     id = identity.id
-    let nodes = try Self.nodes(options, of: id)
+    let nodes = try Self.nodes(options, of: id, isShared: options.redis != nil)
     self.nodes = nodes
     var settings = ServerSettings(
       identity: identity, card: card, bootCounter: store.bootCounter, resetKey: store.resetKey,
@@ -191,7 +191,7 @@ final class Server {
       let admission = try Self.admission(fresh)
       let key = try Self.tokenKey(fresh)
       let relays = try Self.relayIDs(fresh)
-      let nodes = try Self.nodes(fresh, of: id, after: self.nodes)
+      let nodes = try Self.nodes(fresh, of: id, after: self.nodes, isShared: redis != nil)
       driver.withMachine { machine, now in
         machine.admit(admission, tokenKey: key, relays: relays, nodes: nodes, now: now)
       }

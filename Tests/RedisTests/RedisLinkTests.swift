@@ -16,7 +16,7 @@ struct RedisLinkTests {
   @Test func `a node is without Redis from its start until its own connection stands`() throws {
     let server = try #require(RedisServer())
     let address = try #require(RedisAddress("redis://127.0.0.1:\(server.port)"))
-    let service = RedisService(address: address, password: nil)
+    let service = RedisService(address: address, password: nil, mark: [1])
     var connection = try service.connect()
     _ = try connection.run(["DEL", "earshot:2:frozen", "earshot:2:settling"])
     let id = PeerID(word0: 1, word1: 0, word2: 0, word3: 0)

@@ -155,7 +155,8 @@ struct RootCommandTests {
     ) throws -> NodeList? {
       let words = ["--nodes", list, "--data", folder] + more
       let options = try ServeOptions(Arguments(words), environment: [:])
-      return try RendezvousCommand.Server.nodes(options, of: id, after: present)
+      return try RendezvousCommand.Server.nodes(
+        options, of: id, after: present, isShared: options.redis != nil)
     }
   }
 

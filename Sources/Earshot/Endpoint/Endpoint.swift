@@ -128,7 +128,7 @@ public actor Endpoint {
   /// with the state of the registration, unless that has only begun, of the relay and of the
   /// router's port, if anything is known of them, and with the end of the access token, if it is
   /// near; of a closed endpoint it is at its end. At most 4096 events wait for a reader; its
-  /// unread messages hold back whoever sends them.
+  /// unread messages hold back whoever sends them. Let go of a stream that is not read any more.
   public func events() -> AsyncStream<EndpointEvent> {
     .held(4096) { continuation in
       if readers.hasEnded { return continuation.finish() }

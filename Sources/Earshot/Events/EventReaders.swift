@@ -183,8 +183,9 @@ final class ReadMessages: Sendable {
     }
   }
 
-  /// Messages of one call that wait for its readers, however short; the others wait unpolled.
-  static let mostUnread = 512
+  /// Messages of one call that wait for its readers, however short; the others wait unpolled. Those
+  /// of 32 calls are half of the 4096 events that wait.
+  static let mostUnread = 64
 }
 
 extension AsyncStream<HeldEvent>.Continuation {

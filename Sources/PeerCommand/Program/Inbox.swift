@@ -88,7 +88,9 @@ package final class Inbox {
     let (feed, loop, messages) = (feed, loop, messages)
     Task(executorPreference: loop) {
       for await event in events {
-        feed.yield(.endpoint(event))
+        let outcome = feed.yield(.endpoint(event))
+        // One that had to make room is in the queue no more.
+        if case .dropped(.endpoint(let lost)) = outcome, lost.isOfMessages { messages.leave() }
         if event.isOfMessages { await messages.enter() }
       }
       // A task does not keep its executor alive by itself.

@@ -109,6 +109,26 @@ import Wire
     pair.expectHungUp()
   }
 
+  /// Goal: what was acknowledged is told, also where the call ends before it was read.
+  @Test func `the end of a call comes behind its messages`() throws {
+    let pair = TwoPeers(configure: { $0.limits.unreadMessages = Self.heldMessages })
+    let call = try pair.connect()
+    let sender = Sender(pair, call, byteCount: 200)
+    sender.feed(upTo: 100)
+    pair.world.run(.seconds(2))
+    let acknowledged = pair.alice.events.count {
+      if case .link(_, .messageFinished(_, true)) = $0.event { true } else { false }
+    }
+    #expect(Self.told(pair).count == Self.heldMessages && acknowledged > Self.heldMessages)
+    pair.alice.host.command(now: pair.world.now) { machine, now in
+      try? machine.end(call, now: now)
+    }
+    pair.world.run(.seconds(1))
+    #expect(Self.told(pair).count >= acknowledged)
+    #expect(pair.summary(of: call, at: pair.bob) != nil)
+    pair.expectHungUp()
+  }
+
   /// Goal: a sender that waits goes on as soon as its reader has read.
   @Test func `a sender goes on once it is read`() throws {
     let pair = TwoPeers(
