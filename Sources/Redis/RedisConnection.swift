@@ -106,8 +106,8 @@ package struct RedisConnection: ~Copyable {
       if case .failed = known { throw RedisError(known) }
       if let bytes = known.bytes, bytes != mark {
         throw RedisError(
-          "its nodes have another --cluster-secret, and all need the same; if the first had a wrong "
-            + "one: redis-cli DEL earshot:2:service")
+          "its nodes have another --cluster-secret, and all need the same; where the first had a "
+            + "wrong one: redis-cli DEL earshot:2:service")
       }
       if known.bytes != nil || !isNode { return }
       // A server that is full has no room for it, and goes on without.
