@@ -73,10 +73,11 @@ struct RedisAccessTests {
     }
   }
 
-  @Test(arguments: [
-    (["--appendonly", "yes"], []), ([], ["appendonly yes"]),
-    (["--maxmemory-policy", "allkeys-lru"], ["appendonly yes", "noeviction"]),
-  ] as [([String], [String])])
+  @Test(
+    arguments: [
+      (["--appendonly", "yes"], []), ([], ["appendonly yes"]),
+      (["--maxmemory-policy", "allkeys-lru"], ["appendonly yes", "noeviction"]),
+    ] as [([String], [String])])
   func `a server that forgets names is told`(options: [String], words: [String]) throws {
     let user = ["--user", "earshot", "on", ">\(word)"] + (try Self.rights)
     let server = try #require(RedisServer(options + user))
