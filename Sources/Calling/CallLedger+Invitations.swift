@@ -8,6 +8,8 @@ package struct Invitation: Hashable, Sendable {
   package var from: PeerID
   /// The caller's program, as the rendezvous says.
   package var presence: PresenceID
+  /// In whose mesh the call is to be, of those that the owner is in; `nil` in none.
+  package var channel: Bytes32?
   /// In ms of the rendezvous' clock.
   package var createdMilliseconds: UInt64
   /// What the caller asked for; `nil` = none.
@@ -16,12 +18,13 @@ package struct Invitation: Hashable, Sendable {
   package var refusal: CallReason?
 
   package init(
-    callID: CallID, from: PeerID, presence: PresenceID = .every, createdMilliseconds: UInt64,
-    ringTimeout: Duration?, refusal: CallReason? = nil
+    callID: CallID, from: PeerID, presence: PresenceID = .every, in channel: Bytes32? = nil,
+    createdMilliseconds: UInt64, ringTimeout: Duration?, refusal: CallReason? = nil
   ) {
     self.callID = callID
     self.from = from
     self.presence = presence
+    self.channel = channel
     self.createdMilliseconds = createdMilliseconds
     self.ringTimeout = ringTimeout
     self.refusal = refusal
@@ -68,7 +71,7 @@ extension CallLedger {
     filter.insert(invitation.callID, now: now)
     if let reason = invitation.refusal {
       refuse(invitation, reason, now: now)
-    } else if let ours = ownInvitation(to: invitation.from, invitation.presence) {
+    } else if let ours = open.invitation(against: invitation) {
       // A program that has sent RINGING was not inviting us: what comes then from it is no glare.
       resolveGlare(ours, invitation, now: now)
     } else if makeRoom(for: invitation, now: now) {
@@ -77,12 +80,6 @@ extension CallLedger {
       refuse(invitation, .busy, now: now)
     }
     updateDeadline()
-  }
-
-  /// What this side has sent to `peer` and what does not ring yet at that program of it.
-  private func ownInvitation(to peer: PeerID, _ presence: PresenceID) -> OpenCall? {
-    guard let call = openCall(with: peer).flatMap({ open[$0] }) else { return nil }
-    return call.outgoing?.rings(at: presence) == false ? call : nil
   }
 
   private mutating func drop(_ reason: IgnoredSignal) -> InviteAdmission {
@@ -99,9 +96,10 @@ extension CallLedger {
   /// rings when it is 3 s old. Sooner it is answered "busy", so that a flood does not ring twice,
   /// and a message held back by the network does not end a live call.
   private mutating func makeRoom(for invitation: Invitation, now: Instant) -> Bool {
-    guard let callID = openCall(with: invitation.from), let call = open[callID] else {
+    guard let call = open.call(with: invitation.from, in: invitation.channel) else {
       return room > 0 || endStranger(for: invitation, now: now)
     }
+    let callID = call.callID
     if call.incoming?.canBeRecalled(after: policy.recallAfter, now: now) == true {
       let isOther = call.caller != invitation.presence
       if let action = open[callID]?.incoming?.giveWayToRecall(byOther: isOther) {
@@ -127,7 +125,7 @@ extension CallLedger {
   }
 
   private mutating func ring(_ invitation: Invitation, now: Instant) {
-    var call = OpenCall(invitation.callID, invitation.from, .callee, zero: now)
+    var call = OpenCall(invitation, zero: now)
     let incoming = IncomingInvitation(
       ringTimeout: invitation.ringTimeout, isFamiliar: familiars.contains(invitation.from),
       policy: policy, now: now)
@@ -176,7 +174,7 @@ extension CallLedger {
       act(.sendTo(presence, .cancel(.superseded), ours.callID, of: ours.peer))
     }
     act(.close(ours.callID))
-    var call = OpenCall(invitation.callID, invitation.from, .callee, zero: ours.timeline.zero)
+    var call = OpenCall(invitation, zero: ours.timeline.zero)
     call.ownMedia = ours.ownMedia
     open[ours.callID] = nil
     open[call.callID] = call

@@ -1,3 +1,4 @@
+import Primitives
 import Wire
 
 /// The calls that are not over, few enough to be looked through one by one.
@@ -28,6 +29,18 @@ struct OpenCalls: Sendable {
   func index(of callID: CallID) -> Int? {
     for (index, call) in calls.enumerated() where call.callID == callID { return index }
     return nil
+  }
+
+  /// The call with `peer` in the mesh of a channel; `nil` = that in none.
+  func call(with peer: PeerID, in channel: Bytes32?) -> OpenCall? {
+    calls.first { $0.peer == peer && $0.channel == channel }
+  }
+
+  /// What this side has sent to the one that invites, and what does not ring yet at that program of
+  /// it.
+  func invitation(against theirs: Invitation) -> OpenCall? {
+    let ours = call(with: theirs.from, in: theirs.channel)
+    return ours?.outgoing?.rings(at: theirs.presence) == false ? ours : nil
   }
 
   /// Takes a call out.

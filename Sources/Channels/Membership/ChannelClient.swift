@@ -1,5 +1,4 @@
 package import Primitives
-internal import Tokens
 package import Wire
 
 /// All channels of one endpoint: which it is in, and the one that it may publish to
@@ -178,24 +177,6 @@ package struct ChannelClient: Sendable {
 
   package func state(of channel: Bytes32) -> ChannelState? {
     place(of: channel).map { memberships[$0].state }
-  }
-
-  /// What is the matter with the token that a member has shown, by our own check and clock; `nil`
-  /// if nothing is. A stay that is over proves nothing.
-  package func fault(
-    in token: [UInt8], of uid: UInt32, joinNumber: UInt64, in channel: ChannelIdentity,
-    unixMilliseconds: UInt64
-  ) -> TokenFault? {
-    guard let member = member(uid, of: channel.id), member.joinNumber == joinNumber else {
-      return .subject
-    }
-    do throws(TokenFault) {
-      let grant = try channel.rule(for: member.role)?.check(
-        token, of: member.id, unixMilliseconds: unixMilliseconds)
-      return (grant?.uid ?? uid) == uid ? nil : .subject
-    } catch {
-      return error
-    }
   }
 
   // MARK: - Parts
