@@ -86,6 +86,15 @@ package struct ChannelClient: Sendable {
     try queue(lost.map { .relayLost($0) } ?? .relay, in: channel)
   }
 
+  /// Whether sound of a channel goes on by calls or a relay: then its membership waits for the
+  /// rendezvous without end.
+  package mutating func setCarried(
+    _ isCarried: Bool, in channel: Bytes32
+  ) throws(ChannelRefusal) {
+    guard let place = place(of: channel) else { throw .unknownChannel }
+    memberships[place].setCarried(isCarried)
+  }
+
   private mutating func queue(
     _ content: ChannelRequest.Content, in channel: Bytes32
   ) throws(ChannelRefusal) {
