@@ -7,17 +7,19 @@ extension CallLedger {
   ///
   /// - Parameters:
   ///   - callID: New and random.
+  ///   - channel: In whose mesh it is to be; `nil` in none.
   ///   - ringTimeout: From now until the answer; `nil` = none.
   ///   - zero: When the user asked for it, if that was before the peer was looked up.
   package mutating func call(
-    _ callID: CallID, to peer: PeerID, ringTimeout: Duration?, zero: Instant? = nil, now: Instant
+    _ callID: CallID, to peer: PeerID, in channel: Bytes32? = nil, ringTimeout: Duration?,
+    zero: Instant? = nil, now: Instant
   ) throws(CallRefusal) {
-    guard room > 0, openCall(with: peer) == nil else { throw .busy }
+    guard room > 0, openCall(with: peer, in: channel) == nil else { throw .busy }
     guard peer != ownID else { throw .ownID }
     guard !filter.seen.contains(callID) else { throw .callIDInUse }
     filter.insert(callID, now: now)
     familiars.insert(peer)
-    var call = OpenCall(callID, peer, .caller, zero: zero ?? now)
+    var call = OpenCall(callID, peer, .caller, in: channel, zero: zero ?? now)
     call.outgoing = OutgoingInvitation(ringTimeout: ringTimeout, now: now)
     open[callID] = call
     notify(.stateChanged(callID, .calling, .localCall))

@@ -8,6 +8,8 @@ package struct Invitation: Hashable, Sendable {
   package var from: PeerID
   /// The caller's program, as the rendezvous says.
   package var presence: PresenceID
+  /// In whose mesh the call is to be, of those that the owner is in; `nil` in none.
+  package var channel: Bytes32?
   /// In ms of the rendezvous' clock.
   package var createdMilliseconds: UInt64
   /// What the caller asked for; `nil` = none.
@@ -16,12 +18,13 @@ package struct Invitation: Hashable, Sendable {
   package var refusal: CallReason?
 
   package init(
-    callID: CallID, from: PeerID, presence: PresenceID = .every, createdMilliseconds: UInt64,
-    ringTimeout: Duration?, refusal: CallReason? = nil
+    callID: CallID, from: PeerID, presence: PresenceID = .every, in channel: Bytes32? = nil,
+    createdMilliseconds: UInt64, ringTimeout: Duration?, refusal: CallReason? = nil
   ) {
     self.callID = callID
     self.from = from
     self.presence = presence
+    self.channel = channel
     self.createdMilliseconds = createdMilliseconds
     self.ringTimeout = ringTimeout
     self.refusal = refusal
@@ -72,21 +75,18 @@ extension CallLedger {
     let invitation = arrived.invitation
     if let reason = invitation.refusal {
       refuse(invitation, reason, now: now)
-    } else if let ours = ownInvitation(to: invitation.from, invitation.presence) {
+    } else if let ours = open.invitation(against: invitation) {
       // A program that has sent RINGING was not inviting us: what comes then from it is no glare.
       resolveGlare(ours, invitation, now: now)
-    } else if let due = held.due(of: arrived, beside: open.call(with: invitation.from), now: now) {
+    } else if let due = held.due(
+      of: arrived, beside: open.call(with: invitation.from, in: invitation.channel), now: now)
+    {
       held.append(arrived, until: due)
     } else if makeRoom(for: arrived, now: now) {
       ring(invitation, now: now)
     } else {
       refuse(invitation, .busy, now: now)
     }
-  }
-
-  /// What this side has sent to `peer` and what does not ring yet at that program of it.
-  private func ownInvitation(to peer: PeerID, _ presence: PresenceID) -> OpenCall? {
-    open.call(with: peer).flatMap { $0.outgoing?.rings(at: presence) == false ? $0 : nil }
   }
 
   private mutating func drop(_ reason: IgnoredSignal) -> InviteAdmission {
@@ -105,7 +105,7 @@ extension CallLedger {
   /// not end a live call.
   private mutating func makeRoom(for arrived: ArrivedInvitation, now: Instant) -> Bool {
     let invitation = arrived.invitation
-    guard let call = open.call(with: invitation.from) else {
+    guard let call = open.call(with: invitation.from, in: invitation.channel) else {
       return room > 0 || endStranger(for: invitation, now: now)
     }
     let callID = call.callID
@@ -176,7 +176,7 @@ extension CallLedger {
       act(.sendTo(presence, .cancel(.superseded), ours.callID, of: ours.peer))
     }
     act(.close(ours.callID))
-    var call = OpenCall(invitation.callID, invitation.from, .callee, zero: ours.timeline.zero)
+    var call = OpenCall(invitation, zero: ours.timeline.zero)
     call.ownMedia = ours.ownMedia
     open[ours.callID] = nil
     open[call.callID] = call

@@ -5,8 +5,8 @@ package import Wire
 /// a time, busy, glare, recall, age, IDs seen before, last words, receipts.
 ///
 /// As many calls are open as the policy allows, one unless it says otherwise, each with another
-/// peer; ended ones are kept until their keys are of no more use. Call an input or a command, then
-/// `pollAction` until it gives `nil`; wake at `nextDeadline`.
+/// peer, or in the mesh of another channel; ended ones are kept until their keys are of no more
+/// use. Call an input or a command, then `pollAction` until it gives `nil`; wake at `nextDeadline`.
 ///
 /// The owner hands in only signals whose call ID, sender, direction and MAC or seal are right, with
 /// `from` as the rendezvous or the path proves it.
@@ -50,9 +50,9 @@ package struct CallLedger: Sendable {
   /// How many more calls there may be.
   package var room: Int { max(0, policy.callLimit - open.count) }
 
-  /// The call that is open with `peer`: one at most.
-  package func openCall(with peer: PeerID) -> CallID? {
-    open.call(with: peer)?.callID
+  /// The call that is open with `peer`: one at most in each channel's mesh, and one outside of all.
+  package func openCall(with peer: PeerID, in channel: Bytes32? = nil) -> CallID? {
+    open.call(with: peer, in: channel)?.callID
   }
 
   package func peer(of callID: CallID) -> PeerID? {

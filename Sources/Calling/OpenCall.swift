@@ -6,6 +6,8 @@ struct OpenCall: Sendable {
   let callID: CallID
   let peer: PeerID
   let role: CallRole
+  /// The channel in whose mesh it is; `nil` in none.
+  let channel: Bytes32?
   var timeline: CallTimeline
   var outgoing: OutgoingInvitation?
   var incoming: IncomingInvitation?
@@ -23,16 +25,20 @@ struct OpenCall: Sendable {
   /// At the callee: which of the caller's programs invited.
   var caller = PresenceID.every
 
-  init(_ callID: CallID, _ peer: PeerID, _ role: CallRole, zero: Instant) {
+  init(
+    _ callID: CallID, _ peer: PeerID, _ role: CallRole, in channel: Bytes32? = nil, zero: Instant
+  ) {
     self.callID = callID
     self.peer = peer
     self.role = role
+    self.channel = channel
     timeline = CallTimeline(zero: zero)
   }
 
   /// One that rings from now on.
   init(ringing invitation: Invitation, isFamiliar: Bool, policy: CallPolicy, now: Instant) {
-    self.init(invitation.callID, invitation.from, .callee, zero: now)
+    self.init(
+      invitation.callID, invitation.from, .callee, in: invitation.channel, zero: now)
     incoming = IncomingInvitation(
       ringTimeout: invitation.ringTimeout, isFamiliar: isFamiliar, policy: policy, now: now)
     caller = invitation.presence

@@ -31,8 +31,17 @@ struct OpenCalls: Sendable {
     return nil
   }
 
-  /// One at most.
-  func call(with peer: PeerID) -> OpenCall? { calls.first { $0.peer == peer } }
+  /// The call with `peer` in the mesh of a channel; `nil` = that in none.
+  func call(with peer: PeerID, in channel: Bytes32?) -> OpenCall? {
+    calls.first { $0.peer == peer && $0.channel == channel }
+  }
+
+  /// What this side has sent to the one that invites, and what does not ring yet at that program of
+  /// it.
+  func invitation(against theirs: Invitation) -> OpenCall? {
+    let ours = call(with: theirs.from, in: theirs.channel)
+    return ours?.outgoing?.rings(at: theirs.presence) == false ? ours : nil
+  }
 
   /// Takes a call out.
   mutating func remove(_ callID: CallID) -> OpenCall? {

@@ -47,6 +47,18 @@ package struct ChannelIdentity: Hashable, Sendable, CustomStringConvertible {
     key.map { TokenRule(key: $0, audience: audience, scope: role.scope) }
   }
 
+  /// When the token ends that a member has shown, in ms since 1970 UTC, if it is good by our own
+  /// check and clock; never where none is needed.
+  package func end(
+    of token: [UInt8], of member: ChannelMember, unixMilliseconds: UInt64
+  ) throws(TokenFault) -> UInt64 {
+    let grant = try rule(for: member.role)?.check(
+      token, of: member.id, unixMilliseconds: unixMilliseconds)
+    guard let grant else { return .max }
+    guard (grant.uid ?? member.uid) == member.uid else { throw .subject }
+    return unixMilliseconds + grant.remainingMilliseconds
+  }
+
   /// The word of a token that permits to remove and ban.
   package static let manage = "manage"
 }

@@ -92,14 +92,14 @@ package struct ChannelLimits: Sendable {
   package var interruption = Duration.seconds(4)
   /// Silence after which contact counts as lost; tries go on. The seeds' 10 s.
   package var contactLoss = Duration.seconds(10)
-  /// Silence after which tries end: the seeds' 20 minutes.
+  /// Silence after which tries end where no sound goes on: the seeds' 20 minutes.
   package var givingUp = Duration.seconds(1200)
   /// How long before the end of a token its user is told: the seeds' 30 s.
   package var tokenWarning = Duration.seconds(30)
   /// Events that nobody has fetched; more are dropped and counted.
   package var events = 8192
-  /// Commands that wait for their turn in one channel: 64 hosts are to be proven at once, and some
-  /// of an audience.
+  /// Commands that wait for their turn in one channel; half of them may ask for proofs, which go
+  /// one after the other without a pause.
   package var commands = 128
 
   package init() {}

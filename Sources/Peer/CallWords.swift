@@ -1,5 +1,5 @@
 import Cryptography
-import Primitives
+package import Primitives
 import SecureSession
 package import Wire
 
@@ -18,6 +18,15 @@ package struct CallWords {
   private var nonce: [UInt8] = []
   /// Under the keys of the ring, and of the session. Made once: a nonce is not used twice.
   private var sealed: (cancel: SealedWords?, hangUp: SealedWords?)
+
+  /// The channel in whose mesh a call is, by what its caller gives with INVITE
+  /// (docs/protocol/channels.md §8).
+  package static func channel(of words: String?) -> Bytes32? {
+    let mark = "{\"channel\":\""
+    guard let words, words.hasPrefix(mark) else { return nil }
+    let letters = words.dropFirst(mark.count).prefix { $0 != "\"" }
+    return PeerID(String(letters)).flatMap { Bytes32($0.bytes) }
+  }
 
   /// The call is to end here with these words.
   mutating func end(with words: String?, random: inout RandomSource) {

@@ -63,9 +63,14 @@ package struct LookUpTable {
     return pending.map(\.callID)
   }
 
-  /// The one that would find `peer`.
-  func first(for peer: PeerID, named name: PeerName?) -> PendingLookUp? {
-    pending.first { $0.isFor(peer, named: name) }
+  /// The one that would find whose call a link is, in the same mesh.
+  func first(
+    for link: CallLink, named name: PeerName?, _ channels: PeerChannels
+  ) -> PendingLookUp? {
+    let mesh = channels.mesh(of: link.words.theirs)
+    return pending.first {
+      $0.isFor(link.peer, named: name) && channels.mesh(of: $0.options.userExtension) == mesh
+    }
   }
 
   func mayFind(_ peer: PeerID) -> Bool { pending.contains { $0.mayBeFor(peer) } }

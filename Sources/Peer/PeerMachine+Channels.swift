@@ -11,9 +11,10 @@ extension PeerMachine {
   }
 
   mutating func settleChannels(now: Instant) {
-    while hasRoomForWords, let event = channels.pollEvent(unixSeconds: unixSeconds(now: now)) {
+    let unixSeconds = unixSeconds(now: now)
+    while hasRoomForWords, let event = channels.pollEvent(unixSeconds: unixSeconds) {
       publish(event)
     }
-    channels.sendRequests(by: &rendezvous, now: now)
+    channels.sendRequests(by: &rendezvous, unixSeconds: unixSeconds, now: now)
   }
 }

@@ -35,7 +35,8 @@ extension PeerMachine {
     if case .id(let id) = target {
       guard id != identity.id else { throw .call(.ownID) }
       // One of theirs that rings here is accepted as soon as the look-up says so.
-      if let open = ledger.openCall(with: id), !isRinging(open) { throw .call(.busy) }
+      let open = channels.openCall(with: id, options, ledger)
+      if let open, !isRinging(open) { throw .call(.busy) }
     }
     firstCall = .made
     let callID = CallID(from: &random)

@@ -76,7 +76,7 @@ extension PeerMachine {
 
   /// Whom we are looking up calls us: both called each other.
   mutating func joinIfDialled(_ link: CallLink, named name: PeerName?, now: Instant) {
-    guard !link.isProbe, let lookup = lookups.first(for: link.peer, named: name),
+    guard !link.isProbe, let lookup = lookups.first(for: link, named: name, channels),
       joinTheirs(lookup, link.peer, now: now)
     else { return }
     _ = lookups.remove(lookup.callID)
@@ -100,7 +100,7 @@ extension PeerMachine {
     guard card.id != identity.id else { throw LookUpRefusal(failure: .ownID) }
     if joinTheirs(lookup, card.id, now: now) { return }
     refuseOthers(now: now)
-    guard ledger.room > 0, ledger.openCall(with: card.id) == nil else {
+    guard ledger.room > 0, channels.openCall(with: card.id, lookup.options, ledger) == nil else {
       throw LookUpRefusal(failure: .cancelled)
     }
     publish(.link(lookup.callID, .peerFound(card.id, card: card.bytes)))
@@ -112,8 +112,8 @@ extension PeerMachine {
   private mutating func joinTheirs(
     _ lookup: PendingLookUp, _ peer: PeerID, now: Instant
   ) -> Bool {
-    guard let theirs = ledger.openCall(with: peer), ledger.state(of: theirs) == .calling,
-      let link = link(theirs), link.role == .callee
+    guard let theirs = channels.openCall(with: peer, lookup.options, ledger),
+      ledger.state(of: theirs) == .calling, let link = link(theirs), link.role == .callee
     else { return false }
     // That it rings is told before that it was accepted.
     while let action = ledger.pollAction() { handleAction(action, now: now) }
@@ -148,8 +148,8 @@ extension PeerMachine {
         identity: identity, offer: offer, created: rendezvousMilliseconds(now: now),
         ringTimeout: lookup.options.ringTimeout, random: &random)
       try ledger.call(
-        lookup.callID, to: card.id, ringTimeout: lookup.options.ringTimeout, zero: lookup.began,
-        now: now)
+        lookup.callID, to: card.id, in: channels.mesh(of: lookup.options.userExtension),
+        ringTimeout: lookup.options.ringTimeout, zero: lookup.began, now: now)
       // Before anybody polls what the ledger decided; after it, so that a refusal leaves no link.
       links.append(link)
       newestCards.insert(card)

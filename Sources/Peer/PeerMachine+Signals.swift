@@ -163,6 +163,7 @@ extension PeerMachine {
     ledger.handleInvite(
       Invitation(
         callID: payload.callID, from: link.peer, presence: link.path.programs.remote,
+        in: channels.mesh(of: link.words.theirs),
         createdMilliseconds: payload.createdMilliseconds,
         ringTimeout: milliseconds == 0 ? nil : .milliseconds(Int64(milliseconds)),
         refusal: refusal),

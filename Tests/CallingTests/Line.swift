@@ -59,15 +59,15 @@ struct Party {
   @discardableResult
   mutating func invited(
     _ callID: CallID, from peer: PeerID, _ presence: PresenceID = .every,
-    ringTimeout: Duration? = .seconds(15), refusal: CallReason? = nil
+    in channel: Bytes32? = nil, ringTimeout: Duration? = .seconds(15), refusal: CallReason? = nil
   ) -> InviteAdmission {
     let admission = ledger.admitInvite(callID, from: peer, now: now)
     if admission == .open {
       ledger.handleInvite(
         Invitation(
-          callID: callID, from: peer, presence: presence, createdMilliseconds: rendezvousNow,
-          ringTimeout: ringTimeout, refusal: refusal), rendezvousMilliseconds: rendezvousNow,
-        now: now)
+          callID: callID, from: peer, presence: presence, in: channel,
+          createdMilliseconds: rendezvousNow, ringTimeout: ringTimeout, refusal: refusal),
+        rendezvousMilliseconds: rendezvousNow, now: now)
     }
     return admission
   }

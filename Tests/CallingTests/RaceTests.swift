@@ -260,7 +260,8 @@ import Wire
     let now = party.rendezvousNow
     party.ledger.handleInvite(
       Invitation(
-        callID: id(5), from: alice, createdMilliseconds: UInt64(Int64(now) + age), ringTimeout: nil),
+        callID: id(5), from: alice, createdMilliseconds: UInt64(Int64(now) + age),
+        ringTimeout: nil),
       rendezvousMilliseconds: now, now: party.now)
     #expect((party.ledger.state == .calling) == (expected == nil))
     if let expected { #expect(party.ledger.ignored[expected] == 1) }

@@ -64,6 +64,43 @@ import Wire
     #expect(party.ledger.openCallIDs == [id(5)])
   }
 
+  /// Goal: two who share two channels hear each other in both.
+  @Test func `with one peer there is a call in each channel's mesh, and one outside`() throws {
+    let (tea, milk) = (Bytes32(bob), Bytes32(carol))
+    var party = Self.party(alice, calls: 4)
+    try party.ledger.call(id(5), to: bob, in: tea, ringTimeout: nil, now: start)
+    Self.connect(id(5), bob, &party)
+    party.invited(id(6), from: bob, in: milk)
+    #expect(party.sent() == [.ringing(isPrepared: true)])
+    try party.ledger.accept(id(6), now: party.now)
+    try party.ledger.call(id(7), to: bob, ringTimeout: nil, now: party.now)
+    #expect(party.ledger.openCallIDs == [id(5), id(6), id(7)])
+    #expect(party.ledger.openCall(with: bob, in: milk) == id(6))
+    _ = party.actions()
+    for channel in [tea, milk, nil] {
+      #expect(throws: CallRefusal.busy) {
+        try party.ledger.call(id(8), to: bob, in: channel, ringTimeout: nil, now: party.now)
+      }
+    }
+    // Of a call that is silent: only that of the same channel gives way.
+    party.now = party.now + .seconds(5)
+    party.invited(id(9), from: bob, in: tea)
+    #expect(party.ledger.state(of: id(5)) == .idle && party.ledger.isOpen(id(9)))
+    #expect(party.ledger.isOpen(id(6)) && party.ledger.isOpen(id(7)))
+  }
+
+  @Test func `who both invite in two channels at once get a call in each`() throws {
+    let (tea, milk) = (Bytes32(bob), Bytes32(carol))
+    var party = Self.party(alice, calls: 4)
+    try party.ledger.call(id(5), to: bob, in: tea, ringTimeout: nil, now: start)
+    party.invited(id(4), from: bob, in: milk)
+    #expect(party.ledger.openCallIDs == [id(4), id(5)])
+    // In the same channel they are one call: the lesser ID stands.
+    party.invited(id(3), from: bob, in: tea)
+    #expect(party.ledger.openCallIDs == [id(3), id(4)])
+    #expect(party.ledger.openCall(with: bob, in: tea) == id(3))
+  }
+
   @Test func `each ends by itself`() throws {
     var party = try Self.connected(calls: 2)
     try party.ledger.call(id(6), to: carol, ringTimeout: nil, now: party.now)

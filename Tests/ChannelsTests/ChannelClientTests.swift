@@ -56,6 +56,62 @@ import Wire
     #expect(elapsed > .seconds(seconds - 5) && elapsed < .seconds(seconds - 3))
   }
 
+  /// Three in a channel, and the rendezvous away for so long.
+  private func awayFor(
+    _ seconds: Int64, _ world: ChannelWorld, isCarried: Bool
+  ) throws -> [ChannelWorld.End] {
+    let tea = try room("tea")
+    let ends = [try joined(world, tea), try joined(world, tea), try joined(world, tea)]
+    world.isServerUp = false
+    for end in ends {
+      try end.client.setCarried(isCarried, in: tea.id)
+      _ = end.take()
+      world.disconnect(end)
+    }
+    world.run(.seconds(seconds))
+    return ends
+  }
+
+  /// Goal: 20 minutes without the rendezvous end no channel whose sound goes on, and whoever comes
+  /// back finds the others there.
+  @Test func `without the rendezvous for 1300 s a channel goes on while it is carried`() throws {
+    let world = ChannelWorld(seed: 4)
+    let tea = try room("tea")
+    let ends = try awayFor(1300, world, isCarried: true)
+    #expect(ends.allSatisfy { $0.client.state(of: tea.id) == .reconnecting })
+    // A rendezvous that has forgotten all; the last one finds it 8 s after the first.
+    world.restartServer()
+    world.isServerUp = true
+    for end in ends {
+      world.connect(end)
+      world.run(.seconds(4))
+    }
+    world.run(.seconds(20))
+    for end in ends {
+      #expect(end.client.state(of: tea.id) == .joined)
+      #expect(end.client.members(of: tea.id).count == 3)
+      let gone = end.events.filter {
+        switch $0.event {
+        case .userOffline, .audienceLeft, .audienceJoined: true
+        default: false
+        }
+      }
+      #expect(gone.isEmpty, "\(gone)")
+    }
+  }
+
+  @Test func `what carries no sound, or none any more, ends after 20 minutes`() throws {
+    let world = ChannelWorld(seed: 5)
+    let tea = try room("tea")
+    let others = try awayFor(1300, world, isCarried: false)
+    #expect(others.allSatisfy { $0.client.state(of: tea.id) == .failed })
+    world.isServerUp = true
+    let ends = try awayFor(1100, world, isCarried: true)
+    try ends[0].client.setCarried(false, in: tea.id)
+    world.run(.seconds(150))
+    #expect(ends.map { $0.client.state(of: tea.id) } == [.failed, .reconnecting, .reconnecting])
+  }
+
   @Test func `after 25 s both are new to each other`() throws {
     let world = ChannelWorld(seed: 3)
     let tea = try room("tea")

@@ -1,8 +1,20 @@
 import Foundation
 import Primitives
+import Reactor
 import Testing
+import Tokens
 
 @testable import Earshot
+@testable import Peer
+
+extension Endpoint {
+  /// Its channels find that so much time has gone by.
+  fileprivate func wait(seconds: Int64) {
+    driver.withMachine { machine, now in
+      machine.channels.handleTimeout(now: now + .seconds(seconds))
+    }
+  }
+}
 
 /// A stay in a channel, through the public interface, over loopback.
 @Suite struct ChannelMediaTests {
@@ -71,6 +83,79 @@ import Testing
     await #expect(throws: EarshotError.self) { try await host.send([]) }
   }
 
+  /// Goal: of two who share two channels each is heard in the one where it is host.
+  @Test(.timeLimit(.minutes(1)))
+  func `two who share two channels hear each other in both`() async throws {
+    let town = try await LoopbackTown()
+    let speaking = try await MediaMember(town.alice, .host)
+    var hearing = try await MediaMember(town.bob, .audience)
+    #expect(await hearing.firstFrame() != nil)
+    var listening = try await MediaMember(town.alice, .audience, room: "milk")
+    let answering = try await MediaMember(town.bob, .host, room: "milk")
+    #expect(await listening.firstFrame() != nil)
+    // An INVITE of the one ends no call of the other that is silent for 4 s.
+    await speaking.media.setAudioMuted(true)
+    await town.alice.pause(.seconds(5))
+    await speaking.media.setAudioMuted(false)
+    #expect(await hearing.media.callStatistics().count == 1)
+    #expect(await listening.media.callStatistics().count == 1)
+    #expect(noise(hearing.heard) && noise(listening.heard))
+    for member in [speaking, hearing, listening, answering] {
+      await member.media.leave()
+      member.finish()
+    }
+    await town.close()
+  }
+
+  /// Goal: whoever asks to listen only is silent at once, whatever becomes of the rendezvous.
+  @Test(.timeLimit(.minutes(1)))
+  func `a host that asks to listen only is silent without the rendezvous`() async throws {
+    let town = try await LoopbackTown()
+    var alice = try await MediaMember(town.alice, .host)
+    var bob = try await MediaMember(town.bob, .host)
+    #expect(await bob.firstFrame() != nil)
+    #expect(await alice.firstFrame() != nil)
+    town.stopRendezvous()
+    try await alice.media.setRole(.audience)
+    #expect(await bob.muted() == true)
+    #expect(await alice.media.role == .host, "nobody has said otherwise")
+    // Who thinks better of it is heard again.
+    try await alice.media.setRole(.host)
+    #expect(await bob.muted() == false)
+    await bob.media.leave()
+    #expect(await bob.end() == .left)
+    for member in [alice, bob] { member.finish() }
+    for endpoint in town.endpoints { await endpoint.close() }
+  }
+
+  /// Goal: a rendezvous that is away for 20 minutes ends nobody's talk.
+  /// Method: the channels of both are told that 1300 s have gone by.
+  @Test(.timeLimit(.minutes(1)))
+  func `a channel whose calls carry sound outlives the rendezvous`() async throws {
+    let town = try await LoopbackTown()
+    var alice = try await MediaMember(town.alice, .host)
+    var bob = try await MediaMember(town.bob, .host)
+    #expect(await bob.firstFrame() != nil)
+    #expect(await alice.firstFrame() != nil)
+    for endpoint in town.endpoints { await endpoint.wait(seconds: 1300) }
+    let before = [alice.heard.samples.count, bob.heard.samples.count]
+    await town.alice.pause(.seconds(1))
+    for (member, count) in zip([alice, bob], before) {
+      let later = member.heard.samples.dropFirst(count)
+      #expect(later.contains { abs(Int($0)) > 1000 }, "it is heard on")
+      #expect(await member.media.standing.memberCount == 2)
+    }
+    await bob.media.leave()
+    #expect(await bob.end() == .left)
+    // Nothing is left that carries sound.
+    _ = await alice.first { if case .channel(.userOffline) = $0 { true } else { nil } }
+    _ = await alice.media.callStatistics()
+    await town.alice.wait(seconds: 3000)
+    #expect(await alice.end() == .channelFailed(.contactLost))
+    for member in [alice, bob] { member.finish() }
+    await town.close()
+  }
+
   @Test(.timeLimit(.minutes(1)))
   func `by a relay as well`() async throws {
     let folder = FileManager.default.temporaryDirectory.appending(
@@ -105,6 +190,76 @@ import Testing
     let standing = await alice.media.standing
     #expect(standing.relay?.opened ?? 0 > 0 && standing.relay?.sent ?? 0 > 0)
     #expect(standing.relay?.fingerprint == now.fingerprint && noise(alice.heard))
+    for endpoint in endpoints { await endpoint.close() }
+    town.stop()
+    for member in [alice, bob] { member.finish() }
+  }
+
+  @Test(.timeLimit(.minutes(1)))
+  func `by a relay who asks to listen only is silent before anybody knows`() async throws {
+    let folder = FileManager.default.temporaryDirectory.appending(
+      path: "earshot-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let town = try RelayTown()
+    let endpoints = [
+      try await town.endpoint("alice", folder), try await town.endpoint("bob", folder),
+    ]
+    var alice = try await MediaMember(endpoints[0], .host, .relay)
+    var bob = try await MediaMember(endpoints[1], .host, .relay)
+    #expect(await alice.firstFrame() != nil)
+    #expect(await bob.firstFrame() != nil)
+    let sound = alice.heard
+    func heard() async -> Bool {
+      await endpoints[0].pause(.milliseconds(700))
+      let count = sound.samples.count
+      await endpoints[0].pause(.milliseconds(700))
+      return sound.samples.dropFirst(count).contains { abs(Int($0)) > 1000 }
+    }
+    #expect(await heard())
+    await bob.media.relay?.setResigning(true)
+    #expect(await !heard())
+    await bob.media.relay?.setResigning(false)
+    #expect(await heard())
+    for endpoint in endpoints { await endpoint.close() }
+    town.stop()
+    for member in [alice, bob] { member.finish() }
+  }
+
+  /// Goal: whoever takes a seat later verifies those who have renewed their tokens meanwhile.
+  /// Method: bob's token of 10 s is renewed; alice takes a new seat after its end.
+  @Test(.timeLimit(.minutes(1)))
+  func `in a channel with a key a new seat verifies a member by its newer token`() async throws {
+    let folder = FileManager.default.temporaryDirectory.appending(
+      path: "earshot-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let town = try RelayTown()
+    let endpoints = [
+      try await town.endpoint("alice", folder), try await town.endpoint("bob", folder),
+    ]
+    var random = RandomSource.system
+    let key = TokenSigningKey(random: &random)
+    let room = "tea@\(key.publicKey.text)"
+    let name = try #require(ChannelName(room))
+    func token(of endpoint: Endpoint, seconds: UInt64) -> String {
+      let now = SystemClock.wallNanoseconds / 1_000_000_000
+      let claims = TokenClaims(
+        audience: name.audience, subject: endpoint.id, scope: "host",
+        expires: (now + seconds) * 1000)
+      return PublicToken(signing: claims.json, by: key).text
+    }
+    var alice = try await MediaMember(
+      endpoints[0], .host, .relay, room: room, token: token(of: endpoints[0], seconds: 600))
+    var bob = try await MediaMember(
+      endpoints[1], .host, .relay, room: room, token: token(of: endpoints[1], seconds: 10))
+    #expect(await alice.firstFrame() != nil)
+    #expect(await bob.firstFrame() != nil)
+    try await bob.media.channel.renewToken(token(of: endpoints[1], seconds: 600))
+    await endpoints[0].pause(.seconds(11))
+    await alice.media.relay?.rest()
+    await alice.media.relay?.start()
+    _ = await alice.first { if case .relay(.connected) = $0 { true } else { nil } }
+    let heard = await alice.first { if case .relay(.firstFrame) = $0 { true } else { nil } }
+    #expect(heard == true)
     for endpoint in endpoints { await endpoint.close() }
     town.stop()
     for member in [alice, bob] { member.finish() }

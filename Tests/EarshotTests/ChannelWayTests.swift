@@ -66,6 +66,21 @@ struct ChannelWayTests {
     }
   }
 
+  @Test func `calls and the relay carry sound, and each change is told once`() {
+    var way = ChannelWay(.relay)
+    #expect(way.updateCarried(hasCalls: false) == nil)
+    #expect(way.updateCarried(hasCalls: true) == true)
+    #expect(way.updateCarried(hasCalls: true) == nil)
+    _ = way.update(
+      hosts: 2, members: 2, isLinked: false, stay: .zero, now: Instant(nanoseconds: 1))
+    way.handleConnected()
+    _ = way.update(
+      hosts: 2, members: 2, isLinked: false, stay: .zero, now: Instant(nanoseconds: 2))
+    #expect(way.isRelayed && way.updateCarried(hasCalls: false) == nil)
+    way.handleLost()
+    #expect(way.updateCarried(hasCalls: false) == false)
+  }
+
   @Test func `by the relay only there is no call, whatever happens to the relay`() {
     var way = ChannelWay(.relayOnly)
     #expect(update(&way, 1, 1, 0) == .startRelay)

@@ -44,6 +44,9 @@ final class LoopbackTown {
   var alice: Endpoint { endpoints[0] }
   var bob: Endpoint { endpoints[1] }
 
+  /// Nothing answers there any more.
+  func stopRendezvous() { rendezvous.stop() }
+
   func close() async {
     for endpoint in endpoints { await endpoint.close() }
     rendezvous.stop()

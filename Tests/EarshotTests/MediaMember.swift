@@ -12,7 +12,8 @@ struct MediaMember {
 
   init(
     _ endpoint: Endpoint, _ role: ChannelRole, _ way: ChannelMedia.Way = .auto,
-    own: GatheredSound? = nil, change: (inout ChannelMedia.Options) -> Void = { _ in }
+    own: GatheredSound? = nil, room: String = "tea", token: String? = nil,
+    change: (inout ChannelMedia.Options) -> Void = { _ in }
   ) async throws {
     let (steps, feed) = AsyncStream.makeStream(of: ChannelMediaStep.self)
     let sound = GatheredSound()
@@ -25,8 +26,8 @@ struct MediaMember {
     if way == .auto { options.makeVideoSource = { nil } }
     if let own { options.makeSink = { _ in own } }
     change(&options)
-    let tea = try #require(ChannelName("tea"))
-    media = try await endpoint.join(tea, as: role, media: options)
+    let room = try #require(ChannelName(room))
+    media = try await endpoint.join(room, as: role, token: token, media: options)
     heard = sound
     iterator = steps.makeAsyncIterator()
   }

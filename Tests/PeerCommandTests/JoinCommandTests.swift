@@ -26,8 +26,9 @@ struct JoinCommandTests {
     #expect(try command("tea").role == .host)
     let ways = try ["tea", "tea --relay"].map { try command($0).way }
     #expect(join.way == .mesh && ways == [.auto, .relay])
-    let two = try command("tea --save-each a-{uid}.wav --also milk --role audience --also gin:host")
-    #expect(two.saveEach == "a-{uid}.wav" && two.also.map(\.role) == [.audience, .host])
+    let two = try command(
+      "tea --save-each a-{uid}-{room}.wav --also milk --role audience --also gin:host")
+    #expect(two.saveEach == "a-{uid}-{room}.wav" && two.also.map(\.role) == [.audience, .host])
     #expect(two.also.map(\.room.description) == ["milk", "gin"])
     let seen = try command("tea --video test --save-video {uid}.ivf --max-video-bitrate 500000")
     #expect(seen.video.picture == .test && seen.video.maxBitrate == 500_000)
@@ -48,6 +49,18 @@ struct JoinCommandTests {
       "tea --also milk:guest", "tea --also milk@\(Self.key)", "tea --save-each a.wav",
       "tea --save-each {uid}.mp3", "tea --save-video a.ivf",
       "tea --video -", "tea --role audience --video test", "tea --mesh --loudest 5",
+    ] {
+      #expect(throws: UsageError.self, "\(words)") { try command(words) }
+    }
+  }
+
+  @Test func `files of two channels are told apart, and any of them may have the host`() throws {
+    let shown = try command("tea --role audience --also milk:host --video test")
+    #expect(shown.video.picture == .test && shown.role == .audience)
+    for words in [
+      "tea --role audience --also milk --video test",
+      "tea --also milk --save-each {uid}.wav", "tea --also milk --save-video {uid}.ivf",
+      "tea --also tea@\(Self.key):audience:t --save-each {room}-{uid}.wav",
     ] {
       #expect(throws: UsageError.self, "\(words)") { try command(words) }
     }

@@ -1,5 +1,4 @@
 package import Primitives
-internal import Tokens
 package import Wire
 
 /// All channels of one endpoint: which it is in, and the one that it may publish to
@@ -85,6 +84,15 @@ package struct ChannelClient: Sendable {
     in channel: Bytes32, lost: PeerID? = nil
   ) throws(ChannelRefusal) {
     try queue(lost.map { .relayLost($0) } ?? .relay, in: channel)
+  }
+
+  /// Whether sound of a channel goes on by calls or a relay: then its membership waits for the
+  /// rendezvous without end.
+  package mutating func setCarried(
+    _ isCarried: Bool, in channel: Bytes32
+  ) throws(ChannelRefusal) {
+    guard let place = place(of: channel) else { throw .unknownChannel }
+    memberships[place].setCarried(isCarried)
   }
 
   private mutating func queue(
@@ -178,24 +186,6 @@ package struct ChannelClient: Sendable {
 
   package func state(of channel: Bytes32) -> ChannelState? {
     place(of: channel).map { memberships[$0].state }
-  }
-
-  /// What is the matter with the token that a member has shown, by our own check and clock; `nil`
-  /// if nothing is. A stay that is over proves nothing.
-  package func fault(
-    in token: [UInt8], of uid: UInt32, joinNumber: UInt64, in channel: ChannelIdentity,
-    unixMilliseconds: UInt64
-  ) -> TokenFault? {
-    guard let member = member(uid, of: channel.id), member.joinNumber == joinNumber else {
-      return .subject
-    }
-    do throws(TokenFault) {
-      let grant = try channel.rule(for: member.role)?.check(
-        token, of: member.id, unixMilliseconds: unixMilliseconds)
-      return (grant?.uid ?? uid) == uid ? nil : .subject
-    } catch {
-      return error
-    }
   }
 
   // MARK: - Parts

@@ -5,6 +5,8 @@ struct ChannelContact {
   private let limits: ChannelLimits
   /// From one SYNC to the next.
   var period: Duration
+  /// Sound goes on without it: tries do not end.
+  var isCarried = false
   private(set) var lastHeard: Instant?
   private let began: Instant
   private(set) var requestDue: Instant
@@ -56,11 +58,12 @@ struct ChannelContact {
     return true
   }
 
-  func isOver(now: Instant) -> Bool { now >= lastSign + limits.givingUp }
+  func isOver(now: Instant) -> Bool { !isCarried && now >= lastSign + limits.givingUp }
 
-  func nextDeadline(isJoined: Bool) -> Instant {
+  func nextDeadline(isJoined: Bool) -> Instant? {
     if isJoined { return lastSign + patience }
-    return lastSign + (isLossTold ? limits.givingUp : limits.contactLoss)
+    if isLossTold { return isCarried ? nil : lastSign + limits.givingUp }
+    return lastSign + limits.contactLoss
   }
 
   private var patience: Duration { period / 2 + limits.interruption }

@@ -75,7 +75,7 @@ package enum ChannelEvent: Equatable, Sendable {
   case tokenRenewed
   case tokenRefused(ChannelStatus)
   case removalFinished(uid: UInt32, ChannelStatus)
-  /// The token that a member has shown; empty in an open channel. `ChannelClient.fault` judges it.
+  /// The token that a member has shown; empty in an open channel. `ChannelIdentity.end` judges.
   case proven(uid: UInt32, joinNumber: UInt64, token: [UInt8])
   /// A seat at a relay, as `ChannelClient.requestRelay` has asked for.
   case relayGranted(ChannelRelayGrant)

@@ -75,6 +75,9 @@ struct ChannelMembership {
     commands.append(command, limit: limits.commands)
   }
 
+  /// Whether sound of the channel goes on, also without the rendezvous.
+  mutating func setCarried(_ isCarried: Bool) { contact.isCarried = isCarried }
+
   mutating func leave(now: Instant) {
     let duration = joinedAt.map { now - $0 } ?? .zero
     change(to: .left, .left)
@@ -130,8 +133,10 @@ struct ChannelMembership {
 
   private mutating func handle(_ welcome: ChannelWelcome, now: Instant) {
     let outage = contact.outage(now: now)
-    returnEnd = max(
-      contact.lastSign + contact.period + limits.silence, now + limits.repetition)
+    let absence = contact.period + limits.silence
+    // Whom we may hear all the while is back once it has found the rendezvous again.
+    let patience = contact.isCarried ? limits.contactLoss : limits.repetition
+    returnEnd = max(contact.lastSign + absence, now + patience)
     roster.begin(welcome.epoch)
     roster.awaitAnswer(now: now)
     contact.period = .milliseconds(Int64(welcome.period))

@@ -51,9 +51,15 @@ struct CommandQueue {
   /// When the first one goes, or goes again.
   private var next: Instant?
 
+  /// PROOF leaves half of the places to others, and waits once for each member.
+  ///
   /// - Returns: `false` if too many wait.
   mutating func append(_ content: ChannelRequest.Content, limit: Int) -> Bool {
     guard waiting.count < limit else { return false }
+    if case .proof = content {
+      if waiting.contains(where: { $0.content == content }) { return true }
+      guard waiting.count <= limit / 2 else { return false }
+    }
     lastNumber += 1
     waiting.append((lastNumber, content))
     return true

@@ -1,3 +1,4 @@
+internal import Peer
 internal import Primitives
 internal import Reactor
 internal import Wire
@@ -67,7 +68,7 @@ extension CallChannel {
   /// - Parameter call: With the first one who comes in.
   private func makeChannel(for call: CallID) async throws(EarshotError) {
     let key = ChannelKey()
-    guard let name = key.channel(named: Self.name) else { return }
+    guard let name = key.channel(named: PeerChannels.nameOfCalls) else { return }
     let token = key.pass(
       to: endpoint.id, for: name, life: CallChannelTimes.memberLife, mayManage: true)
     channel = try await endpoint.join(name, as: .host, token: token)
@@ -186,6 +187,4 @@ extension CallChannel {
       emit(.failed(error, .minor))
     }
   }
-
-  private static let name = "call"
 }

@@ -26,6 +26,19 @@ public struct Channel: Sendable {
     }
   }
 
+  /// Whether sound goes on, also without the rendezvous: it is waited for without end then. `nil` =
+  /// as before.
+  func setCarried(_ isCarried: Bool?) async {
+    guard let isCarried else { return }
+    do throws(EarshotError) {
+      try await Self.change(endpoint) { client, _ throws(ChannelRefusal) in
+        try client.setCarried(isCarried, in: name.identity.id)
+      }
+    } catch {
+      return  // It was left.
+    }
+  }
+
   /// Hands over a newer token; nothing is interrupted, and `tokenRenewed` or `tokenRefused` tells.
   ///
   /// - Throws: When it is no token at all.

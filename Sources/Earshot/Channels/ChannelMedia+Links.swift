@@ -16,7 +16,7 @@ extension ChannelMedia {
     do throws(EarshotError) {
       guard ending == nil, way.takesCalls(now: SystemClock.now),
         let uid = links.caller(call.peer, own: role, isSeatless: isSeatless)
-      else { return try await link.reject(reason: "not in the channel") }
+      else { return try await link.rejectAsBusy() }  // Another program of ours may take it.
       links.begin(call.id, with: uid, isSeatless: isSeatless)
       try await link.accept(callOptions(for: uid))
       await mutes.applyUnwanted(to: link, with: call.peer)

@@ -56,14 +56,15 @@ extension ChannelMedia {
     await changeMutes { $0.isOn[part] = isEnabled }
   }
 
-  private func changeMutes(_ change: @escaping @Sendable (inout ChannelMutes) -> Void) async {
-    await carryOut { media in
-      let before = media.mutes
-      change(&media.mutes)
-      await media.muteCalls()
-      guard let relay = media.relay else { return }
-      await media.mutes.apply(to: relay, insteadOf: before, media.links.users)
-    }
+  func changeMutes(_ change: @escaping @Sendable (inout ChannelMutes) -> Void) async {
+    await carryOut { await $0.adoptMutes(change) }
+  }
+
+  func adoptMutes(_ change: (inout ChannelMutes) -> Void) async {
+    let before = mutes
+    change(&mutes)
+    await muteCalls()
+    if let relay { await mutes.apply(to: relay, insteadOf: before, links.users) }
   }
 
   /// All calls that there are are told how it stands.

@@ -56,12 +56,14 @@ public actor ChannelMedia {
 
   // MARK: - Commands
 
-  /// Asks for another role; `ChannelStep.roleChanged` or `roleChangeFailed` tells.
+  /// Asks for another role; `ChannelStep.roleChanged` or `roleChangeFailed` tells. Who is to listen
+  /// only sends nothing from now on.
   ///
   /// - Throws: `channelState` when another channel has the role host: an endpoint publishes to one
   ///   at a time.
   public func setRole(_ role: ChannelRole) async throws(EarshotError) {
     try await channel.setRole(role)
+    await changeMutes { $0.isResigning = role == .audience }
   }
 
   /// Ends the calls, leaves the relay and the channel, and finishes the sinks of single members.
@@ -177,13 +179,13 @@ public actor ChannelMedia {
     case .roleChanged(_, let new):
       role = new
       await hangUp(links.unwanted(own: new))
-      await muteCalls()
     case .relayUnavailable: way.handleUnavailable()
     default: break
     }
     options.onStep(.channel(step))
     await relay?.handle(step)
     switch step {
+    case .roleChanged, .roleChangeFailed: await adoptMutes { $0.isResigning = false }
     case .userOffline(let uid, let reason) where reason != .becameAudience:
       await muteRelay(uid, nil)
     case .audienceLeft(let uid, _): await muteRelay(uid, nil)
@@ -244,6 +246,7 @@ public actor ChannelMedia {
   private func advance() async {
     guard ending == nil, let joined else { return }
     let now = SystemClock.now
+    await channel.setCarried(way.updateCarried(hasCalls: !links.calls.isEmpty))
     let counts = links.counts
     let step = way.update(
       hosts: counts.hosts + (role == .host ? 1 : 0), members: counts.members + 1,
@@ -269,7 +272,7 @@ public actor ChannelMedia {
       let now = SystemClock.now
       next = earliest(
         way.nextDeadline(after: now), way.makesCalls(now: now) ? links.nextRetry(own: role) : nil)
-      if relay != nil, !links.calls.isEmpty { next = earliest(next, now + Self.reviewPace) }
+      if relay != nil, !links.calls.isEmpty { next = earliest(next, now + ChannelOverlap.pace) }
     }
     loop.setDeadline(timer, next)
   }
@@ -309,7 +312,7 @@ public actor ChannelMedia {
     guard let relay else { return }
     let seatless = links.seatless
     for (user, call) in links.linked where !seatless.contains(call) {
-      let isRelayed = await relay.silence(of: user.uid).map { $0 < Self.freshness } ?? false
+      let isRelayed = await relay.silence(of: user.uid).map { $0 < ChannelOverlap.recent } ?? false
       let isSeated = await relay.isSeated(user.uid)
       voices.setRelayed(isRelayed, user.uid)
       if !isRelayed, links.isHeard(call) { await relay.handleCall(with: user.uid) }
@@ -324,11 +327,6 @@ public actor ChannelMedia {
     relayed?.adopt(counts)
     if !standing.fingerprint.isEmpty { relayed?.fingerprint = standing.fingerprint }
   }
-
-  /// From one look at the calls beside a relay to the next.
-  private static let reviewPace = Duration.milliseconds(250)
-  /// Who was heard by the relay so long ago is heard by it now.
-  private static let freshness = Duration.milliseconds(500)
 }
 
 /// What goes through the one queue of a `ChannelMedia`.

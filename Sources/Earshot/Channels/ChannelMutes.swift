@@ -5,15 +5,20 @@ struct ChannelMutes: Sendable {
   var isAudioMuted = false
   /// The own pictures are.
   var isVideoMuted = false
+  /// The role audience is asked for: nothing is sent, whenever the rendezvous hears of it. It is
+  /// sent again where the role stays host.
+  var isResigning = false
   /// What was switched, and how it is now.
   var isOn: [MediaPart: Bool] = [:]
   /// Whose media is not wanted. Whoever comes back may have another uid, and has the same ID.
   var unwanted = (audio: HostChoice<PeerID>(), video: HostChoice<PeerID>())
 
+  private var isQuiet: Bool { isResigning || isAudioMuted }
+  private var isBlank: Bool { isResigning || isVideoMuted }
   /// No sound is sent.
-  var isSilent: Bool { isAudioMuted || isOn[.audio] == false || isOn[.audioSource] == false }
+  var isSilent: Bool { isQuiet || isOn[.audio] == false || isOn[.audioSource] == false }
   /// No pictures are sent.
-  var isDark: Bool { isVideoMuted || isOn[.video] == false || isOn[.videoSource] == false }
+  var isDark: Bool { isBlank || isOn[.video] == false || isOn[.videoSource] == false }
 
   static var tooMany: EarshotError {
     EarshotError(
@@ -32,13 +37,13 @@ struct ChannelMutes: Sendable {
   func apply(to call: Call, with id: PeerID, as role: ChannelRole, hasPictures: Bool) async {
     await applyUnwanted(to: call, with: id)
     do throws(EarshotError) {
-      try await call.setAudioMuted(role == .audience || isAudioMuted)
+      try await call.setAudioMuted(role == .audience || isQuiet)
     } catch {
       // It is over, or there is no source to be heard; there may be pictures.
     }
     guard hasPictures else { return }
     do throws(EarshotError) {
-      try await call.setVideoMuted(role == .audience || isVideoMuted)
+      try await call.setVideoMuted(role == .audience || isBlank)
     } catch {
       return  // Its pictures have ended, or there were none.
     }
@@ -62,6 +67,7 @@ struct ChannelMutes: Sendable {
   /// Tells the relay what is another thing than before.
   func apply(to relay: ChannelRelay, insteadOf before: ChannelMutes, _ members: [ChannelUser]) async
   {
+    if isResigning != before.isResigning { await relay.setResigning(isResigning) }
     if isAudioMuted != before.isAudioMuted { await relay.setAudioMuted(isAudioMuted) }
     if isVideoMuted != before.isVideoMuted { await relay.setVideoMuted(isVideoMuted) }
     for (part, isOn) in isOn where isOn != before.isOn[part] ?? true {

@@ -11,6 +11,11 @@ struct ChannelOverlap {
     var seated: Instant?
   }
 
+  /// From one look at the calls beside a relay to the next.
+  static let pace = Duration.milliseconds(250)
+  /// Who was heard by the relay so long ago is heard by it now.
+  static let recent = Duration.milliseconds(500)
+
   private var connected: Instant?
   private var members: [UInt32: Member] = [:]
 

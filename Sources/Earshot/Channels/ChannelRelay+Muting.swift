@@ -45,10 +45,12 @@ extension ChannelRelay {
     adopt { $0.unwanted.video = HostChoice(all: isMuted) }
   }
 
+  /// Sends nothing from now on, or goes on; the others are not told.
+  func setResigning(_ isResigning: Bool) { adopt { $0.isResigning = isResigning } }
+
   private func adopt(_ change: (inout RelayedStreams) -> Void) {
     change(&streams)
-    sound.isMuted = streams.switches.audio.isSilent
-    view.isMuted = streams.switches.video.isSilent
+    (sound.isMuted, view.isMuted) = streams.silence
     sound.apply(streams.mutes.audio)
     tellMute()
     emit(streams.applyMutes(now: SystemClock.now))
@@ -58,8 +60,8 @@ extension ChannelRelay {
   /// The machine of a new seat knows nothing of it, and none of a host who has just come.
   func tellMute() {
     driver?.withMachine { machine, now in
-      machine.setAudioMuted(sound.isMuted, now: now)
-      machine.setVideoMuted(view.isMuted, now: now)
+      machine.setAudioMuted(streams.switches.audio.isSilent, now: now)
+      machine.setVideoMuted(streams.switches.video.isSilent, now: now)
       machine.setMedia(now: now) { $0.off = streams.switches.off }
       streams.inform(machine, hasScreen: options.makeVideoSink != nil)
     }

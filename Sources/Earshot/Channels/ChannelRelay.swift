@@ -109,7 +109,8 @@ public actor ChannelRelay {
       emit(streams.add(user.uid, hasScreen: options.makeVideoSink != nil, now: SystemClock.now))
       tellMute()
       await refreshRoster()
-    case .audienceJoined, .memberChecked, .memberReturned, .rejoined: await refreshRoster()
+    case .audienceJoined, .memberReturned, .rejoined: await refreshRoster()
+    case .memberChecked(let uid, _): await RelayedMembership.handToken(of: uid, channel, to: self)
     case .roleChanged(_, let role): await changeRole(to: role.wire)
     default: break
     }
@@ -254,10 +255,9 @@ public actor ChannelRelay {
   }
 
   private func askAgain(after wait: Duration, lost: PeerID? = nil) {
-    let now = SystemClock.now
-    guard let (number, wait) = question.open(after: wait, lost, now: now) else { return }
+    let opened = question.open(after: wait, lost, now: SystemClock.now)
     Task {
-      guard await rests(wait) else { return }
+      guard let (number, wait) = opened, await rests(wait) else { return }
       // The question or its answer may get lost, and the rendezvous be away.
       while question.isOpen(number), isWanted {
         await RelayedMembership.ask(channel.endpoint, channel.name, lost: question.lostRelay)
@@ -271,8 +271,7 @@ public actor ChannelRelay {
     await channel.endpoint.rest(time, step: GrantQuestion.step)
   }
 
-  /// The own role is another one: an audience is silent at once, a host is heard as soon as the
-  /// relay has its new grant.
+  /// An audience is silent at once, a host is heard as soon as the relay has its new grant.
   private func changeRole(to role: MemberRole) async {
     self.role = role
     if role == .audience {
@@ -310,8 +309,7 @@ public actor ChannelRelay {
   private func beginSending() {
     guard let makeSource = options.makeSource, !sound.isSending else { return }
     do {
-      let settings = options.soundSettings(makeSource())
-      try sound.beginSending(settings, on: loop) { self.sendAudio() }
+      try sound.beginSending(options.soundSettings(makeSource()), on: loop) { self.sendAudio() }
     } catch {
       return options.onStep(.audioFailed("\(error)"))
     }

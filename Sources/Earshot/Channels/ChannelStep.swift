@@ -26,7 +26,7 @@ public enum ChannelReason: String, Sendable, CaseIterable {
   case rejoinSucceeded
   /// Nothing was heard of it for 4 s.
   case interrupted
-  /// Nothing was heard of it for 20 minutes.
+  /// Nothing was heard of it for 20 minutes, and no sound goes on.
   case contactLost
   /// It left, or was left.
   case left

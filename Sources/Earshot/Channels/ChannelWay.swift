@@ -33,6 +33,8 @@ struct ChannelWay {
   /// The relay that was granted has not answered; the others may have their seats.
   private var isUnreached = false
   private var isRefused = false
+  /// It was told that sound goes on.
+  private var isCarried = false
 
   init(_ choice: Choice) { self.choice = choice }
 
@@ -88,6 +90,14 @@ struct ChannelWay {
   mutating func handleFull() {
     isFull = true
     isConnected = false
+  }
+
+  /// Whether sound goes on, by calls or by the relay, if that is news.
+  mutating func updateCarried(hasCalls: Bool) -> Bool? {
+    let isCarried = hasCalls || isRelayed
+    guard isCarried != self.isCarried else { return nil }
+    self.isCarried = isCarried
+    return isCarried
   }
 
   // MARK: - Getters

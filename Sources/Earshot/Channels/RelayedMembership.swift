@@ -28,6 +28,20 @@ enum RelayedMembership {
     endpoint.driver.readMachine { $0.channels.standing(in: name.identity.id) }
   }
 
+  /// A member has shown a token: the others, of whom there are thousands, are as they were.
+  static func handToken(
+    of uid: UInt32, _ channel: Channel, to relay: isolated ChannelRelay
+  ) async {
+    guard let proof = await proof(channel.endpoint, channel.name, uid) else { return }
+    relay.driver?.withMachine { $0.handleTokens([uid: proof], now: $1) }
+  }
+
+  private static func proof(
+    _ endpoint: isolated Endpoint, _ name: ChannelName, _ uid: UInt32
+  ) -> PeerChannels.Proof? {
+    endpoint.driver.readMachine { $0.channels.proof(of: uid, in: name.identity.id) }
+  }
+
   /// What the machine of a seat is made of.
   struct Materials: ~Copyable, Sendable {
     var settings: ChannelRelayMachine.Settings
@@ -82,9 +96,7 @@ extension ChannelRelayMachine {
   mutating func handle(
     _ standing: PeerChannels.Standing, _ departures: [UInt32: Departure], now: Instant
   ) {
-    for (uid, proof) in standing.proofs.sorted(by: { $0.key < $1.key }) {
-      handleToken(proof.token, of: uid, joinNumber: proof.joinNumber, now: now)
-    }
+    handleTokens(standing.proofs, now: now)
     handleRoster(
       standing.members, revision: standing.revision, isExact: standing.isExact,
       departures: departures, now: now)

@@ -7,6 +7,8 @@ internal import Reactor
 struct RelayedStreams {
   /// What this side has switched of its own media.
   var switches = MediaSwitches()
+  /// It is to listen only, and the rendezvous does not know yet: nothing is sent.
+  var isResigning = false
   /// Whose media it does not want.
   var unwanted = (audio: HostChoice<UInt32>(), video: HostChoice<UInt32>())
   let began: Instant
@@ -35,6 +37,11 @@ struct RelayedStreams {
       switches.audio.isOff ? HostChoice(all: true) : unwanted.audio,
       switches.video.isOff ? HostChoice(all: true) : unwanted.video
     )
+  }
+
+  /// Whether nothing of the own media goes out.
+  var silence: (audio: Bool, video: Bool) {
+    (isResigning || switches.audio.isSilent, isResigning || switches.video.isSilent)
   }
 
   // MARK: - Beginning and end

@@ -90,9 +90,9 @@ extension Endpoint {
 
   // MARK: - The answer
 
-  /// The call of whom the user wants to call, if it rings here. A name that is only claimed is
-  /// nobody's.
-  func ringingCall(from target: CallTarget) -> CallID? {
+  /// The call of whom the user wants to call, if it rings here, and in the same mesh if in any. A
+  /// name that is only claimed is nobody's.
+  func ringingCall(from target: CallTarget, with words: String?) -> CallID? {
     for (callID, record) in calls where record.role == .callee && !record.isOver {
       let isWanted =
         switch target {
@@ -100,7 +100,7 @@ extension Endpoint {
         case .name(let name):
           record.nameTrust != .claimed && (record.peerName ?? record.newName) == name.description
         }
-      guard isWanted, record.trust != .changed else { continue }
+      guard isWanted, record.trust != .changed, record.isOfMesh(of: words) else { continue }
       if driver.readMachine({ $0.isRinging(callID) }) { return CallID(callID) }
     }
     return nil
@@ -193,5 +193,12 @@ extension EndpointEvent {
       .audioQualityChanged(let id, _), .callEnded(let id, _):
       id
     }
+  }
+}
+
+extension CallRecord {
+  /// Whether the words of another call name the same channel's mesh, or none as well.
+  fileprivate func isOfMesh(of words: String?) -> Bool {
+    CallWords.channel(of: userExtension) == CallWords.channel(of: words)
   }
 }

@@ -195,7 +195,7 @@ public actor Endpoint {
     await takePinChanges()
     guard !isClosed else { throw .closed }
     let place = try self.place(of: target)
-    if let ringing = ringingCall(from: place) {
+    if let ringing = ringingCall(from: place, with: options.userExtension) {
       try accept(ringing, options)
       tellAnswer(resolve(ringing))
       return Call(id: ringing, endpoint: self)

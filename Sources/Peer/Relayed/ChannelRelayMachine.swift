@@ -134,11 +134,11 @@ package struct ChannelRelayMachine: ~Copyable, DatagramMachine {
     settle(now: now)
   }
 
-  /// The token that a member has shown, in a channel with a key.
-  package mutating func handleToken(
-    _ token: [UInt8], of uid: UInt32, joinNumber: UInt64, now: Instant
-  ) {
-    members.handleToken(token, of: uid, joinNumber: joinNumber)
+  /// The tokens that members have shown, in a channel with a key.
+  package mutating func handleTokens(_ proofs: [UInt32: PeerChannels.Proof], now: Instant) {
+    for (uid, proof) in proofs {
+      members.handleToken(proof.token, of: uid, joinNumber: proof.joinNumber)
+    }
     settle(now: now)
   }
 

@@ -14,6 +14,8 @@ struct RelayedMembers {
     var nextQuestion: Instant
     var lastQuestion: Instant?
     var questionCount = 0
+    /// One that it has shown and that is no good: a newer one is waited for.
+    var refusedToken: [UInt8]?
 
     /// It shows that its card is there: who is asked for each second is asked for at once, but as
     /// often as others at the most.
@@ -154,7 +156,9 @@ struct RelayedMembers {
   mutating func popVerified(unixMilliseconds: UInt64) -> VerifiedMember? {
     for index in strangers.indices {
       let stranger = strangers[index]
-      guard let card = stranger.card, let token = token(of: stranger.member) else { continue }
+      guard let card = stranger.card, let token = token(of: stranger.member),
+        token != stranger.refusedToken
+      else { continue }
       let claim = MemberClaim(
         uid: stranger.member.uid, role: stranger.member.role,
         joinNumber: stranger.member.joinNumber, card: card, token: token)
@@ -166,9 +170,13 @@ struct RelayedMembers {
         strangers.remove(at: index)
         return member
       } catch {
-        // It gets nothing; another card may come.
+        // It gets nothing; another card may come, or another token.
         refusedCount &+= 1
-        strangers[index].card = nil
+        if case .token = error {
+          strangers[index].refusedToken = token
+        } else {
+          strangers[index].card = nil
+        }
       }
     }
     return nil
@@ -217,7 +225,7 @@ struct RelayedMembers {
   /// Hosts of a channel (`GroupKeyLimits.hosts`), 200 bytes each.
   private static let mostMessages = 64
   /// As for fresh keys (`GroupKeyLimits.largeAudience`).
-  private static let largeAudience = 100
+  static let largeAudience = 100
 
   private static func isSameStay(_ one: ChannelMember, _ other: ChannelMember) -> Bool {
     one.uid == other.uid && one.id == other.id && one.joinNumber == other.joinNumber

@@ -110,7 +110,8 @@ package struct JoinCommand: Sendable {
       throw UsageError(
         "--save-video saves each member by itself.", advice: "Write --save-video '{uid}.ivf'.")
     }
-    if video.picture == .file("-") || (role == .audience && video.picture != nil) {
+    let isHeard = ([role] + also.map(\.role)).contains(.host)
+    if video.picture == .file("-") || (video.picture != nil && !isHeard) {
       throw UsageError(
         "--video sends a file or the test picture, of a host.",
         advice: "Leave it out, or write --video FILE.y4m.")
@@ -173,10 +174,30 @@ package struct JoinCommand: Sendable {
         advice: entry.room.needsToken
           ? "Write --also NAME@k4.public.…:audience:FILE." : "Write --also \(name).")
     }
+    try checkFiles()
     guard ([role] + also.map(\.role)).count(where: { $0 == .host }) <= 1 else {
       throw UsageError(
         "Only one channel can be published to.",
         advice: "Add --role audience, or leave out :host behind --also.")
+    }
+  }
+
+  /// Members of two channels may have one uid: their files are told apart by `{room}`.
+  private func checkFiles() throws(UsageError) {
+    guard !also.isEmpty else { return }
+    let names = [room.shortText] + also.map(\.room.shortText)
+    for (option, pattern) in [("--save-each", saveEach), ("--save-video", video.save)] {
+      guard let pattern else { continue }
+      guard pattern.contains("{room}") else {
+        throw UsageError(
+          "With --also, members of two channels would write to one file of \(option).",
+          advice: "Put {room} into its name as well.")
+      }
+      guard Set(names).count == names.count else {
+        throw UsageError(
+          "Two of the channels have one name before the @, which is {room} in \(option).",
+          advice: "Leave out \(option), or join them by two programs.")
+      }
     }
   }
 

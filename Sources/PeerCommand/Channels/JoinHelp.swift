@@ -14,7 +14,8 @@ enum JoinHelp {
                            one in FILE is taken over in the 30 s before the end, without a gap
       --also ROOM[:ROLE[:FILE]]  a further channel at the same time; may be given more than once.
                            What is played goes to one of them. FILE has its token, if it has a
-                           key                                         (default role: audience)
+                           key. A channel that ends leaves the others as they are; the exit code
+                           is that of the first one that failed        (default role: audience)
       --mesh               always host to host, up to 17 members
       --relay              always by a relay that the rendezvous names: sealed for the members, so
                            that it hears nothing. Members with --mesh or --relay do not meet others
@@ -28,10 +29,10 @@ enum JoinHelp {
       --mute               begin muted; the key m ends it
       --save FILE          what is heard of all, mixed, as .wav or .opus
       --save-each FILE     what is heard of each member, {uid} in the name is its number, {room} the
-                           channel
+                           channel; with --also both are needed
       --video FILE|test    what is shown to each member, as for earshot call; by a relay it goes
                            out once, while somebody wants it
-      --save-video FILE    what is seen of each member, as .ivf with {uid} in the name
+      --save-video FILE    what is seen of each member, as .ivf; the name as of --save-each
       --max-video-bitrate BPS  to each member               (default: 2500000)
       --fallback MODE      as for earshot call                (default: audio-only)
       --text -             each line of standard input is a message to all who are there, of at

@@ -3,13 +3,12 @@ internal import Primitives
 internal import Reactor
 
 /// `earshot join` while it runs: its stays in one channel or several, until the user leaves them,
-/// or the first one ends.
+/// or the last one ends.
 package final class JoinRun {
   /// Calls at once: the members of all its channels without us.
   package static let mostLinks = 32
 
   package private(set) var isOver = false
-  private var isLeaving = false
   private let command: JoinCommand
   let session: OnlineSession
   /// The channel of the command line, then those of `--also`.
@@ -23,6 +22,8 @@ package final class JoinRun {
   private var trace = RoomTrace()
   /// Of the channels that were joined; once it is over.
   private var ends: [RoomEnd] = []
+  /// `--duration` runs from the first channel that was joined.
+  private var isTimed = false
   /// The next key says who is to be removed.
   private var choice: RemovalChoice?
 
@@ -51,7 +52,11 @@ package final class JoinRun {
     if session.writesReport { deadlines.set(.trace, at: SystemClock.now) }
   }
 
-  package var code: ExitCode { stays[0].code }
+  /// That of the channel that ended worst; of two the one that was named first.
+  package var code: ExitCode { stays.map(\.code).first { $0 != .done } ?? .done }
+
+  /// The first channel that is not over: what keys and the live lines are about.
+  private var foremost: RoomStay { stays.first { !$0.isOver } ?? stays[0] }
 
   package func handle(_ input: SessionInput) async {
     await session.inbox.settle()
@@ -64,14 +69,12 @@ package final class JoinRun {
     case .signal(.interrupt), .signal(.terminate), .signal(.hangUp), .key("q"), .key("Q"):
       await leave()
     case .signal(.user1): await showStatistics()
-    case .signal(.user2): await stays[0].toggleRole()
+    case .signal(.user2): await foremost.toggleRole()
     case .key(let key): await handleKey(key)
     case .wake: await wake()
     default: break
     }
     await messages.advance(spoken)
-    // The others are left as well; what is told of their ends belongs to the lines.
-    if stays[0].isOver, !isLeaving { await leave() }
     if stays.allSatisfy(\.isOver) { isOver = true }
     set(.messages, messages.retryAt)
     session.inbox.wake(at: deadlines.next)
@@ -110,13 +113,13 @@ package final class JoinRun {
   private func handleKey(_ key: Character) async {
     if let choice {
       self.choice = nil
-      return await stays[0].remove(choice, by: key)
+      return await foremost.remove(choice, by: key)
     }
     switch key {
     case "m", "M": await toggleMute()
     case "v", "V": await toggleVideo()
     case "s", "S": await showStatistics()
-    case "r", "R": await stays[0].toggleRole()
+    case "r", "R": await foremost.toggleRole()
     case "t", "T": beginTyping()
     case "x", "X": await choose(bans: false)
     case "b", "B": await choose(bans: true)
@@ -127,7 +130,7 @@ package final class JoinRun {
 
   /// What is played goes to the one channel where we are host, so it is kept back in all.
   private func toggleMute() async {
-    let wanted = !stays[0].isMuted
+    let wanted = !foremost.isMuted
     for stay in stays { await stay.setMuted(wanted) }
     let name = wanted ? "localAudioMuted" : "localAudioUnmuted"
     session.lines.write("event") { $0.add("name", name) }
@@ -138,7 +141,7 @@ package final class JoinRun {
   /// The same of what is shown.
   private func toggleVideo() async {
     guard command.video.picture != nil else { return session.console.say("No video is sent.") }
-    let wanted = !stays[0].isVideoMuted
+    let wanted = !foremost.isVideoMuted
     for stay in stays { await stay.setVideoMuted(wanted) }
     session.lines.write("event") { $0.add("name", wanted ? "localVideoOff" : "localVideoOn") }
     session.console.say(wanted ? "The own video is off." : "The own video is on again.")
@@ -150,12 +153,14 @@ package final class JoinRun {
 
   private func refresh() async {
     let now = SystemClock.now
-    var view = await stays[0].view(now: now)
-    for stay in stays.dropFirst().prefix(Self.mostFurther) {
+    let foremost = foremost
+    var view = await foremost.view(now: now)
+    let others = stays.filter { $0 !== foremost && !$0.isOver }
+    for stay in others.prefix(Self.mostFurther) {
       let other = await stay.view(now: now)
       view.further.append("\(other.channel): \(other.memberCount) there")
     }
-    let rest = stays.count - 1 - view.further.count
+    let rest = others.count - view.further.count
     if rest > 0 { view.further.append("\(rest) channels more") }
     if let typed { view.hint = "To all: \(typed)" }
     session.console.show(view)
@@ -164,8 +169,9 @@ package final class JoinRun {
   private static let mostFurther = 4
 
   private func choose(bans: Bool) async {
-    let members = await stays[0].channel.members
-    choice = RemovalChoice(members, own: stays[0].uid, bans: bans, stays[0].names)
+    let foremost = foremost
+    let members = await foremost.channel.members
+    choice = RemovalChoice(members, own: foremost.uid, bans: bans, foremost.names)
     session.console.say(choice?.question ?? "Nobody else is there.")
   }
 
@@ -183,26 +189,22 @@ package final class JoinRun {
   private func handleStep(_ step: ChannelStep, in name: ChannelName) {
     guard let stay = stay(name) else { return }
     stay.handleStep(step)
-    if case .stateChanged(.failed, _) = step, stay === stays[0] {
+    if case .stateChanged(.failed, _) = step, stays.allSatisfy({ $0.ending != nil }) {
       deadlines.set(.leaving, at: SystemClock.now + .seconds(2))
     }
     tokens.handle(step, in: name)
-    if case .joined = step, stay === stays[0], let duration = command.duration {
+    if case .joined = step, let duration = command.duration, !isTimed {
+      isTimed = true
       deadlines.set(.duration, at: SystemClock.now + .milliseconds(Int64(duration * 1000)))
     }
   }
 
   private func answer(_ call: IncomingCall) async {
     if stays.contains(where: { !$0.isOver && $0.media.isMember(call) }) { return }
-    do throws(EarshotError) {
-      try await session.endpoint.call(call.id).reject(reason: "not in the channel")
-    } catch {
-      session.console.log(.info, error.message)
-    }
+    await session.turnAway(member: call)
   }
 
   private func leave() async {
-    isLeaving = true
     for stay in stays { await stay.leave() }
     deadlines.set(.leaving, at: SystemClock.now + .seconds(2))
   }
@@ -213,12 +215,12 @@ package final class JoinRun {
       case .duration: await leave()
       case .messages: break  // They are looked at after each input.
       case .view:
-        if stays[0].joined != nil { await refresh() }
+        if foremost.joined != nil { await refresh() }
         deadlines.set(.view, at: SystemClock.now + .milliseconds(250))
       case .trace:
         let now = SystemClock.now
-        let view = await stays[0].view(now: now)
-        if stays[0].joined != nil { trace.append(view.people, seconds: Double(view.seconds)) }
+        let view = await foremost.view(now: now)
+        if foremost.joined != nil { trace.append(view.people, seconds: Double(view.seconds)) }
         deadlines.set(.trace, at: now + .seconds(1))
       case .leaving: isOver = true
       }

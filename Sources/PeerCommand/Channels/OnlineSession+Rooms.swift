@@ -37,8 +37,8 @@ extension OnlineSession {
     }
   }
 
-  /// This program is not in the channel; another one of the same identity may be. So it is busy:
-  /// a rejection would end the call for all of them.
+  /// This program does not take the call; another one of the same identity may. So it is busy: a
+  /// rejection would end the call for all of them.
   func turnAway(member call: IncomingCall) async {
     do throws(EarshotError) {
       try await endpoint.call(call.id).rejectAsBusy()

@@ -210,12 +210,39 @@ struct RelayedPartsTests {
     let verified5 = members.popVerified(unixMilliseconds: time * 1000)
     #expect(verified5 == nil)
     members.handleToken(speaks, of: 2, joinNumber: 4)
-    members.handleCard(try bob.makeCard(unixSeconds: time).bytes, of: 2)
     let verified6 = members.popVerified(unixMilliseconds: time * 1000)
     #expect(verified6 == nil)
     members.handleToken(speaks, of: 2, joinNumber: 5)
     let verified7 = members.popVerified(unixMilliseconds: time * 1000)
     #expect(verified7?.uid == 2)
+  }
+
+  /// Goal: whoever takes a new seat verifies a member that has renewed its token meanwhile.
+  @Test func `a token that has ended costs no card, and a newer one is taken at once`() throws {
+    var random = RandomSource(seed: 8)
+    let key = TokenSigningKey(random: &random)
+    let tea = ChannelIdentity(name: try #require(PeerName("tea")), key: key.publicKey)
+    var members = RelayedMembers(tea, own: 1)
+    var bob = identity(2)
+    let member = ChannelMember(uid: 2, role: .host, joinNumber: 5, id: bob.id)
+    let time = RelayedWorld.unixSeconds
+    func token(until end: UInt64) -> [UInt8] {
+      let claims = TokenClaims(
+        audience: tea.audience, subject: member.id, scope: "host", expires: end * 1000)
+      return Array(PublicToken(signing: claims.json, by: key).text.utf8)
+    }
+    _ = members.handleRoster([member], now: .zero)
+    members.handleCard(try bob.makeCard(unixSeconds: time).bytes, of: 2)
+    for _ in 0..<3 {
+      members.handleToken(token(until: time - 1), of: 2, joinNumber: 5)
+      let early = members.popVerified(unixMilliseconds: time * 1000)
+      #expect(early == nil)
+    }
+    let question = members.popQuestion(now: .zero + .seconds(60))
+    #expect(question == nil && members.refusedCount == 1)
+    members.handleToken(token(until: time + 60), of: 2, joinNumber: 5)
+    let verified = members.popVerified(unixMilliseconds: time * 1000)
+    #expect(verified?.uid == 2)
   }
 
   /// Four seconds in which all that is sent arrives.
