@@ -189,11 +189,7 @@ extension PeerMachine {
       let reason: CallReason = isConnected ? .none : .userCancelled
       ledger.handle(.hangUp(reason, .empty), link.callID, from: link.peer, now: now)
     case .violation, .expired:
-      do throws(CallRefusal) {
-        try ledger.end(link.callID, reason, now: now)
-      } catch {
-        return
-      }
+      do throws(CallRefusal) { try ledger.end(link.callID, reason, now: now) } catch { return }
     }
   }
 
