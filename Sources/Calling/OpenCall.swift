@@ -35,10 +35,14 @@ struct OpenCall: Sendable {
     timeline = CallTimeline(zero: zero)
   }
 
+  init(_ invitation: Invitation, zero: Instant) {
+    self.init(
+      invitation.callID, invitation.from, .callee, in: invitation.channel, zero: zero)
+  }
+
   /// One that rings from now on.
   init(ringing invitation: Invitation, isFamiliar: Bool, policy: CallPolicy, now: Instant) {
-    self.init(
-      invitation.callID, invitation.from, .callee, in: invitation.channel, zero: now)
+    self.init(invitation, zero: now)
     incoming = IncomingInvitation(
       ringTimeout: invitation.ringTimeout, isFamiliar: isFamiliar, policy: policy, now: now)
     caller = invitation.presence
