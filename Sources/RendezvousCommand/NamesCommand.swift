@@ -9,7 +9,8 @@ struct NamesCommand {
   static let usage = """
     usage: earshot-rendezvous names list [--data DIR]
            earshot-rendezvous names free NAME [--data DIR]
-           earshot-rendezvous names free NAME --redis URL --cluster-secret FILE [--again]
+           earshot-rendezvous names free NAME --redis URL
+               --cluster-secret FILE [--again]
            earshot-rendezvous names export [--data DIR]
 
     Shows who has which name, also while the server runs, and takes a name from

@@ -274,4 +274,18 @@ import Wire
     try party.ledger.setMedia(id(5), [.audio])
     #expect(party.sent() == [.mediaState(.audio)])
   }
+
+  /// Its answers come each second and a round trip, and one of them is lost.
+  @Test func `a call without sound is not believed dead after one and a half seconds`() throws {
+    var party = try Party.connected()
+    party.wait(.seconds(3))
+    party.ledger.handle(.answer, id(5), now: party.now)
+    party.wait(.seconds(1))
+    party.invited(id(8), from: bob)
+    party.wait(.milliseconds(2_900))
+    #expect(party.ledger.openCallID == id(5))
+    party.ledger.handle(.answer, id(5), now: party.now)
+    party.wait(.milliseconds(350))
+    #expect(party.ledger.openCallID == id(5) && party.sent() == [.reject(.busy, .empty)])
+  }
 }

@@ -99,7 +99,7 @@ final class ClusterNode {
 
   /// What Redis and the other nodes have said was heard here, or told anew when it could be.
   var hasHeardAll: Bool {
-    !hasMissedLoss && !isBlocked && isLinked && isListening
+    !hasMissedLoss && !hasToTellAnew && !isBlocked && isLinked && isListening
       && cluster.world.now > listening + .seconds(2)
   }
 
