@@ -76,7 +76,7 @@ import Wire
     func bursts(_ line: inout LinkConditions) {
       line.loss = .bursts(.bursts(losing: 0.05, ofLength: 3))
     }
-    var repaired: [Int] = []
+    var repaired: [UInt64] = []
     for seed in 1...12 as ClosedRange<UInt64> {
       let bare = try Self.talk(seed: seed, copies: false, asksAgain: false, bursts)
       let heard = try Self.talk(seed: seed, copies: true, asksAgain: true, bursts)
@@ -85,6 +85,6 @@ import Wire
       repaired.append(heard.copies + heard.repetitions)
     }
     print("figure: repaired by copies and repetitions: \(repaired)")
-    #expect(repaired.reduce(0, +) > 40 * repaired.count, "\(repaired)")
+    #expect(repaired.reduce(0, +) > 40 * UInt64(repaired.count), "\(repaired)")
   }
 }
