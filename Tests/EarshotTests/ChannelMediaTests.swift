@@ -1,4 +1,3 @@
-import Foundation
 import Primitives
 import Reactor
 import Testing
@@ -158,13 +157,8 @@ extension Endpoint {
 
   @Test(.timeLimit(.minutes(1)))
   func `by a relay as well`() async throws {
-    let folder = FileManager.default.temporaryDirectory.appending(
-      path: "earshot-\(UUID().uuidString)")
-    defer { try? FileManager.default.removeItem(at: folder) }
     let town = try RelayTown()
-    let endpoints = [
-      try await town.endpoint("alice", folder), try await town.endpoint("bob", folder),
-    ]
+    let endpoints = try await town.pair()
     var alice = try await MediaMember(endpoints[0], .host, .relay)
     var bob = try await MediaMember(endpoints[1], .host, .relay)
     let way = await alice.first { if case .wayChanged(let way) = $0 { way } else { nil } }
@@ -197,13 +191,8 @@ extension Endpoint {
 
   @Test(.timeLimit(.minutes(1)))
   func `by a relay who asks to listen only is silent before anybody knows`() async throws {
-    let folder = FileManager.default.temporaryDirectory.appending(
-      path: "earshot-\(UUID().uuidString)")
-    defer { try? FileManager.default.removeItem(at: folder) }
     let town = try RelayTown()
-    let endpoints = [
-      try await town.endpoint("alice", folder), try await town.endpoint("bob", folder),
-    ]
+    let endpoints = try await town.pair()
     var alice = try await MediaMember(endpoints[0], .host, .relay)
     var bob = try await MediaMember(endpoints[1], .host, .relay)
     #expect(await alice.firstFrame() != nil)
@@ -229,13 +218,8 @@ extension Endpoint {
   /// Method: bob's token of 10 s is renewed; alice takes a new seat after its end.
   @Test(.timeLimit(.minutes(1)))
   func `in a channel with a key a new seat verifies a member by its newer token`() async throws {
-    let folder = FileManager.default.temporaryDirectory.appending(
-      path: "earshot-\(UUID().uuidString)")
-    defer { try? FileManager.default.removeItem(at: folder) }
     let town = try RelayTown()
-    let endpoints = [
-      try await town.endpoint("alice", folder), try await town.endpoint("bob", folder),
-    ]
+    let endpoints = try await town.pair()
     var random = RandomSource.system
     let key = TokenSigningKey(random: &random)
     let room = "tea@\(key.publicKey.text)"

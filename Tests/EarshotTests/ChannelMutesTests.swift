@@ -1,4 +1,3 @@
-import Foundation
 import Synchronization
 import Testing
 import Video
@@ -15,13 +14,8 @@ import Video
   /// Goal: one method, whichever way the sound comes.
   @Test(.timeLimit(.minutes(1)))
   func `who is muted stays so when the way changes, and when it comes back`() async throws {
-    let folder = FileManager.default.temporaryDirectory.appending(
-      path: "earshot-\(UUID().uuidString)")
-    defer { try? FileManager.default.removeItem(at: folder) }
     let town = try RelayTown()
-    let endpoints = [
-      try await town.endpoint("alice", folder), try await town.endpoint("bob", folder),
-    ]
+    let endpoints = try await town.pair()
     let ofBob = GatheredSound()
     var alice = try await MediaMember(endpoints[0], .host, .relay, own: ofBob)
     var bob = try await MediaMember(endpoints[1], .host, .relay)
@@ -89,13 +83,8 @@ import Video
   /// Seeds' callback 25, in a channel by a relay.
   @Test(.timeLimit(.minutes(1)))
   func `by a relay others are told how pictures are turned`() async throws {
-    let folder = FileManager.default.temporaryDirectory.appending(
-      path: "earshot-\(UUID().uuidString)")
-    defer { try? FileManager.default.removeItem(at: folder) }
     let town = try RelayTown()
-    let endpoints = [
-      try await town.endpoint("alice", folder), try await town.endpoint("bob", folder),
-    ]
+    let endpoints = try await town.pair()
     let size = try #require(PictureSize(width: 160, height: 120))
     let eye = Eye()
     var alice = try await MediaMember(endpoints[0], .host, .relay) {

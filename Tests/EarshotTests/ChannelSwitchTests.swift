@@ -1,4 +1,3 @@
-import Foundation
 import Testing
 import Video
 
@@ -56,13 +55,8 @@ import Video
 
   @Test(.timeLimit(.minutes(1)))
   func `by a relay the others are told what was switched`() async throws {
-    let folder = FileManager.default.temporaryDirectory.appending(
-      path: "earshot-\(UUID().uuidString)")
-    defer { try? FileManager.default.removeItem(at: folder) }
     let town = try RelayTown()
-    let endpoints = [
-      try await town.endpoint("alice", folder), try await town.endpoint("bob", folder),
-    ]
+    let endpoints = try await town.pair()
     let size = try #require(PictureSize(width: 160, height: 120))
     let ofBob = GatheredSound()
     var alice = try await MediaMember(endpoints[0], .host, .relay, own: ofBob) {

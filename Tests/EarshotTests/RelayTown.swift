@@ -18,6 +18,9 @@ final class RelayTown {
   let relay: MachineDriver<RendezvousMachine>
   private let registration: MachineDriver<RelayRegistrationMachine>
   private let death: EventLoop.Token
+  /// Of `pair`.
+  private let folder = FileManager.default.temporaryDirectory.appending(
+    path: "earshot-\(UUID().uuidString)")
 
   init() throws {
     let wall = SystemClock.wallNanoseconds / 1_000_000
@@ -69,6 +72,13 @@ final class RelayTown {
   func stop() {
     loop.stop()
     loop.join()
+  }
+
+  deinit { try? FileManager.default.removeItem(at: folder) }
+
+  /// Alice and bob, whose files go with the town.
+  func pair() async throws -> [Endpoint] {
+    [try await endpoint("alice", folder), try await endpoint("bob", folder)]
   }
 
   /// A member whose files are in `folder`.
