@@ -36,7 +36,7 @@ package final class SharedStore: RegistrationStore {
   /// Identities whose registration could not be written down.
   private var owed = OwedRegistrations()
   /// Those whose name another one has: they need not wait until names are given.
-  private var bereft = OwedRegistrations()
+  var bereft = OwedRegistrations()
   /// What Redis said of this node.
   package private(set) var standing = NodeStanding()
   /// What a machine has not been told yet.

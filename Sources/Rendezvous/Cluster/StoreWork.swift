@@ -81,6 +81,12 @@ struct StoreWork {
       binding.deliver(in: &machine, from: shared, now: now)
     }
     while let program = shared.pollMoved() { program.deliver(in: &machine, now: now) }
+    // Two take the name for theirs until then; the others of many go with the beat.
+    for id in shared.bereft.takeFirst(Self.bereftCount) {
+      for slot in machine.registry.all(of: id) {
+        machine.close(slot, .limits, .promiseBroken, now: now)
+      }
+    }
     if let bans = shared.pollBans() { ChannelService.merge(bans, in: &machine, now: now) }
   }
 
@@ -206,6 +212,9 @@ struct StoreWork {
   /// How long a request waits: a client says it again after 0.9 s.
   private static let patience = Duration.milliseconds(800)
   private static let beatPace = Duration.seconds(1)
+  /// Who is told at once that another one has the name, of those that are known by one batch of
+  /// replies.
+  private static let bereftCount = 16
   /// Identities that are made to register anew, each second: as many as a node lets in.
   private static let owedCount = 1000
   /// 25,600 programs a second.

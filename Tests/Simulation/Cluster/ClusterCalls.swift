@@ -18,9 +18,9 @@ final class ClusterCalls {
   private var targets: [CallID: PeerID] = [:]
   private var placed: [CallID: Instant] = [:]
   private var heardCounts: [Int] = []
-  /// Names with two owners that were told of, and since when others have had two.
+  /// Names with two owners that were told of, and those that had two at the last look.
   private var told: Set<PeerName> = []
-  private var doubled: [PeerName: Instant] = [:]
+  private var doubled: Set<PeerName> = []
   /// Who had each name before anything was broken: receipts say so from then on.
   private var owners: [PeerName: Int] = [:]
 
@@ -156,11 +156,11 @@ final class ClusterCalls {
         world.peers[index].name == name && world.peers[index].hasName && isThere(index)
           && cluster.nodes[homes[index]].hasHeardAll
       }
-      // One who is given it back has it before the others have heard of it: a client whose name was
-      // promised to two hears of it by its node's next beat.
-      let since = owners.count > 1 ? doubled[name] ?? world.now : nil
-      doubled[name] = since
-      guard let since, world.now - since > .milliseconds(1250) else { continue }
+      // One who is given it back has it for a moment before the others have heard of it.
+      guard owners.count > 1, doubled.insert(name).inserted == false else {
+        if owners.count <= 1 { doubled.remove(name) }
+        continue
+      }
       told.insert(name)
       world.testimony.report("\(name) has \(owners.count) owners at \(world.now.nanoseconds) ns")
     }
